@@ -1,1 +1,1 @@
-"""SASL's mechanisms as pure state machines: a token in, a token out, and at the end who the client is."""
+"""SASL's mechanisms as pure state machines: a token in, a token out, and at the end the client's name."""

@@ -1,4 +1,4 @@
-"""SASL's mechanisms as a client has them: the tokens by which kshim says to another server who it is.
+"""The client's side of SASL's mechanisms: the tokens with which kshim authenticates at another server.
 
 exchange = Plain("alice", password)
 token = exchange.first()
@@ -25,7 +25,7 @@ from kshim.configs.values import Secret
 
 MIN_ITERATIONS: Final = 4096
 MAX_ITERATIONS: Final = 65_536
-"""Some 40 ms: no server may keep this one busy for longer. Kafka's own have at most 16,384."""
+"""Most iterations that kshim computes for a server: some 40 ms. Kafka's credentials have at most 16,384."""
 _CHALLENGE = re.compile(
     r"r=(?P<nonce>[!-+\--~]+),s=(?P<salt>[A-Za-z0-9+/=]+),i=(?P<iterations>[0-9]{1,9})(?:,.*)?"
 )
@@ -33,23 +33,23 @@ _NO_CHANNEL: Final = b64encode(b"n,,").decode()
 
 
 class NotOurServer(Exception):
-    """The server answers what no server with our credentials would; str() says what, without secrets."""
+    """The server's answer shows that it does not have our credentials. str() says how, without secrets."""
 
 
 class Exchange(Protocol):
-    """One login. Raises NotOurServer where the server's answer is not understood."""
+    """One login. Its methods raise NotOurServer for an answer that the server should not give."""
 
     def first(self) -> bytes:
         """The first token."""
         ...
 
     def answer(self, challenge: bytes) -> bytes | None:
-        """The next token; None if the login is done."""
+        """The next token; None at the end of the login."""
         ...
 
 
 class Plain:
-    """RFC 4616: all is in one token."""
+    """PLAIN (RFC 4616): a single token."""
 
     def __init__(self, username: str, password: Secret) -> None:
         self._token = f"\0{username}\0{password}".encode()
@@ -62,7 +62,9 @@ class Plain:
 
 
 class OAuthBearer:
-    """RFC 7628: a token that somebody else has given; a refusal is answered before the server tells of it."""
+    """OAUTHBEARER (RFC 7628): the bearer token of an authorization server. A refusal is a challenge, which
+    the client must answer before the server ends the login with an error.
+    """
 
     def __init__(self, token: Secret, extensions: Mapping[str, str]) -> None:
         pairs = "".join(f"{name}={text}\x01" for name, text in extensions.items())
@@ -76,7 +78,7 @@ class OAuthBearer:
 
 
 class Scram:
-    """RFC 5802: a proof that the password is known, and one that the server knows its keys."""
+    """SCRAM (RFC 5802): the client proves that it knows the password, and the server that it has its keys."""
 
     def __init__(
         self,
@@ -93,7 +95,7 @@ class Scram:
         name = username.replace("=", "=3D").replace(",", "=2C")
         self._bare = f"n={name},r={self._nonce}" + (",tokenauth=true" if is_delegation_token else "")
         self._signature: bytes | None = None
-        """The server's, which is expected."""
+        """The expected signature of the server; None before the server's challenge."""
 
     def first(self) -> bytes:
         return f"n,,{self._bare}".encode()
@@ -133,5 +135,5 @@ class Scram:
 
 @lru_cache(maxsize=8)
 def _salted(mechanism: ScramMechanism, password: Secret, salt: bytes, iterations: int) -> bytes:
-    """Takes milliseconds, and is the same at each login until the password changes."""
+    """The salted password. It is cached, because it takes milliseconds and changes only with the password."""
     return salted_password(mechanism, password, salt, iterations)

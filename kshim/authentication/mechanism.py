@@ -1,4 +1,4 @@
-"""What all mechanisms have in common: how one exchange of tokens goes on, succeeds and fails."""
+"""The common part of all mechanisms: the interface, results and exceptions of an exchange of tokens."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from typing import NamedTuple, Protocol
 
 
 class Login(NamedTuple):
-    """Who has authenticated."""
+    """A user who has authenticated."""
 
     name: str
     expires_ms: int | None = None
-    """When its token ends, in milliseconds since 1970; None if it has no end."""
+    """The end of the user's token, in milliseconds since 1970; None if there is no end."""
 
 
 class Answer(NamedTuple):
@@ -18,14 +18,14 @@ class Answer(NamedTuple):
 
     token: bytes
     login: Login | None = None
-    """Set with the last token."""
+    """Set in the last answer of a successful exchange."""
 
 
 class Mechanism(Protocol):
-    """One exchange with one client. After an exception, or an answer with a login, it is over."""
+    """One exchange with one client. It ends with an exception, or with an answer that has a login."""
 
     user: str
-    """Whom the client says to be; empty as long as it has not said."""
+    """The name that the client claims; empty until the client has sent it."""
 
     def step(self, token: bytes, now_ms: int) -> Answer:
         """Answer a token. Raises AuthenticationFailed, Unreadable."""
@@ -33,17 +33,17 @@ class Mechanism(Protocol):
 
 
 class AuthenticationFailed(Exception):
-    """The client may not come in; str() is the reason for the log, without secrets."""
+    """The client is refused. str() is the reason for the log, without secrets."""
 
     def __init__(self, why: str, told: str = "") -> None:
         super().__init__(why)
         self.told = told
-        """What the client is told, in Kafka's words; if empty, that its credentials are invalid."""
+        """The message for the client, in Kafka's words; empty stands for "invalid credentials"."""
 
 
 def text_of(token: bytes, most_bytes: int) -> str:
-    """A token as text. Raises AuthenticationFailed for one that no client sends: to look for patterns in it
-    would keep others waiting.
+    """Decode a token. Raises AuthenticationFailed if it is too long: to match it against patterns would make
+    other clients wait. No honest client sends such a token.
     """
     if len(token) > most_bytes:
         raise AuthenticationFailed(f"its token has more than {most_bytes} bytes")
@@ -51,10 +51,13 @@ def text_of(token: bytes, most_bytes: int) -> str:
 
 
 class Unreadable(Exception):
-    """Kafka closes the connection of who sends this, without an answer; str() says why, without secrets."""
+    """A token for which Kafka closes the connection without an answer. str() says why, without secrets."""
 
 
 def check_authorization_id(asked: str, name: str, told: str) -> None:
-    """Let nobody act for another: raise AuthenticationFailed."""
+    """Raise AuthenticationFailed if the client asks to act for another user.
+
+    asked: the requested authorization id, or empty. told: the message for the client.
+    """
     if asked and asked != name:
         raise AuthenticationFailed("it asks to act for another user", told)

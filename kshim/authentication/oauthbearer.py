@@ -1,4 +1,4 @@
-"""OAUTHBEARER (RFC 7628): the client shows a token that somebody else has given it."""
+"""OAUTHBEARER (RFC 7628): the client sends the bearer token of an authorization server."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from kshim.authentication.mechanism import (
 from kshim.authentication.tokens import TokenRefused
 
 MOST_BYTES = 64 * 1024
-"""Of a message; real ones have some thousands."""
+"""Most bytes of a message. Real ones have some thousands."""
 _NAME = r"(?:[\x01-+\--<>-\x7f]|=2C|=3D)+"
 _FIRST = re.compile(
     rf"n,(?:a=(?P<asked>{_NAME}))?,\x01(?P<pairs>(?:[A-Za-z]+=[!-~ \t\r\n]+\x01)*)\x01",
@@ -25,11 +25,13 @@ _AUTH = re.compile(r"(?P<scheme>\w+) +(?P<token>[-_~+/.a-zA-Z0-9]+=*)", re.ASCII
 _GIVES_UP = b"\x01"
 
 Validate = Callable[[str, int], Login]
-"""Takes a token, and the time in milliseconds since 1970. Raises TokenRefused."""
+"""Takes a token, and the time in milliseconds since 1970; returns its bearer. Raises TokenRefused."""
 
 
 class OAuthBearer:
-    """One exchange. A client whose token is refused is told why, and gives up with a token of its own."""
+    """One exchange. If the token is refused, the answer says why, and the client ends the exchange with a
+    further message.
+    """
 
     def __init__(self, validate: Validate) -> None:
         self._validate = validate
@@ -58,7 +60,9 @@ class OAuthBearer:
 
 
 def _read(token: bytes) -> tuple[str, str]:
-    """The authorization id that the client asks for, and its bearer token. Raises AuthenticationFailed."""
+    """Parse a message. Returns the requested authorization id, or "", and the bearer token. Raises
+    AuthenticationFailed, Unreadable.
+    """
     found = _FIRST.fullmatch(text_of(token, MOST_BYTES))
     if found is None:
         raise AuthenticationFailed("its message is malformed")

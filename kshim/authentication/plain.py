@@ -1,6 +1,6 @@
 """PLAIN (RFC 4616): a user name and a password, compared in constant time.
 
-A wrong name takes as long as a wrong password, and is told in the same words.
+A wrong name takes as long as a wrong password, and gets the same answer.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ FOR_ANOTHER = "Authentication failed: Client requested an authorization id that 
 
 
 class Plain:
-    """One exchange: its only token is [authorization id] NUL name NUL password."""
+    """One exchange. Its only token is [authorization id] NUL name NUL password."""
 
     def __init__(self, passwords: Mapping[str, str]) -> None:
         """passwords: by user name."""

@@ -1,4 +1,4 @@
-"""What counts at one listener with SASL: its mechanisms, and how long a login counts."""
+"""The rules of one listener with SASL: its mechanisms, and the length of its sessions."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ if TYPE_CHECKING:
     from kshim.authentication.tokens import Claims
 
 NewMechanism = Callable[[], Mechanism]
-"""Begins an exchange."""
+"""A function that begins an exchange."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SaslRules:
-    """Of one listener."""
+    """The rules of one listener with SASL."""
 
     listener_name: str
     protocol: str
     """SASL_PLAINTEXT or SASL_SSL."""
     mechanisms: Mapping[str, NewMechanism]
-    """Those that are enabled, by name."""
+    """The enabled mechanisms, by name."""
     max_reauth_ms: Mapping[str, int]
     max_receive_bytes: int
     failure_delay_ms: int
-    """How long a failure is not told, so that guessing is slow."""
+    """The time before a client gets the answer that it failed to authenticate; it makes guessing slow."""
 
 
 def new_rules(
@@ -40,9 +40,9 @@ def new_rules(
     failure_delay_ms: int,
     new_scram: Callable[[str], Mechanism],
 ) -> SaslRules:
-    """The rules of a listener. new_scram: begins an exchange of the SCRAM mechanism of that name.
+    """The rules of a listener. Raises WrongSasl.
 
-    Raises WrongSasl.
+    new_scram: takes the name of a SCRAM mechanism, and begins an exchange.
     """
     return SaslRules(
         listener_name=listener.name,
@@ -67,7 +67,7 @@ def _mechanism(name: str, settings: SaslSettings, new_scram: Callable[[str], Mec
 
 
 def _validator(settings: OAuthSettings) -> Validate:
-    """Checks tokens. PyJWT is imported for signed ones only. Raises WrongSasl."""
+    """A function that checks tokens. Imports PyJWT only for signed ones. Raises WrongSasl."""
     from kshim.authentication.tokens import ClaimRules, unsecured_claims
 
     rules = ClaimRules(

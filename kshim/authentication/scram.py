@@ -1,6 +1,6 @@
 """SCRAM-SHA-256 and SCRAM-SHA-512 (RFC 5802): the client proves that it knows the password.
 
-An unknown user is asked for a proof like any other, and fails as with a wrong password.
+An unknown user gets a challenge like any other, and then fails as with a wrong password.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from kshim.authentication.plain import FOR_ANOTHER
 from kshim.authentication.scram_credential import ScramCredential, ScramMechanism, proves, server_signature
 
 MOST_BYTES = 16 * 1024
-"""Of a message; real ones have some hundreds."""
+"""Most bytes of a message. Real ones have some hundreds."""
 _NAME = r"(?:[\x01-+\--<>-\x7f]|=2C|=3D)+"
 _VALUE = r"[\x01-+\--\x7f]+"
 _NONCE = r"[!-+\--~]+"
@@ -40,11 +40,11 @@ _OF_DELEGATION_TOKEN = re.compile(r",tokenauth=(?i:true)(?:,|$)")
 
 
 class Keys(NamedTuple):
-    """What there is of a user."""
+    """A user's credential, real or invented."""
 
     credential: ScramCredential
     is_known: bool
-    """False if the credential is invented, as there is no such user."""
+    """False if the credential is invented for an unknown user."""
 
 
 class _Begun(NamedTuple):
@@ -60,7 +60,7 @@ class Scram:
     def __init__(
         self, mechanism: ScramMechanism, keys: Callable[[str], Keys], new_nonce: Callable[[], str]
     ) -> None:
-        """keys: of a user name, whether or not it is known. new_nonce: chance."""
+        """keys: takes a user name, known or not. new_nonce: returns a random text."""
         self._mechanism = mechanism
         self._keys = keys
         self._new_nonce = new_nonce
@@ -104,5 +104,5 @@ class Scram:
 
 
 def _user_name(text: str) -> str:
-    """The name that a SCRAM message spells with =2C and =3D."""
+    """Decode the name in a SCRAM message, where =2C stands for a comma, and =3D for an equals sign."""
     return text.replace("=2C", ",").replace("=3D", "=")

@@ -1,7 +1,7 @@
-"""What is kept of a user's password for SCRAM (RFC 5802): keys from which the password cannot be found.
+"""The stored credential of a user for SCRAM (RFC 5802): two keys, from which the password cannot be computed.
 
-The server never has the password: a client that sets one sends the salted password, of which only the two
-keys are kept.
+The server never sees the password. A client that sets one sends the salted password, and the server keeps
+only the two keys made from it.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ from typing import Final
 
 MIN_ITERATIONS: Final = 4096
 MAX_ITERATIONS: Final = 16384
-"""Kafka's limits."""
+"""Kafka's limits for the iterations of a new credential."""
 _DIGITS: Final = string.digits + string.ascii_lowercase
 _SALT_BITS: Final = 130
 
 
 class ScramMechanism(Enum):
-    """The value is the mechanism's name; `number` stands for it in requests (KIP-554)."""
+    """A mechanism. Its value is its name; requests use its `number` (KIP-554)."""
 
     SHA_256 = "SCRAM-SHA-256"
     SHA_512 = "SCRAM-SHA-512"
 
     @property
     def hash_name(self) -> str:
-        """As hashlib has it."""
+        """The name of the hash in hashlib, such as "sha256"."""
         return self.name.replace("_", "").lower()
 
     @property
@@ -38,13 +38,13 @@ class ScramMechanism(Enum):
 
     @classmethod
     def numbered(cls, number: int) -> ScramMechanism | None:
-        """The mechanism of that number; None if there is none."""
+        """The mechanism with that number; None if there is none."""
         return next((each for each in cls if each.number == number), None)
 
 
 @dataclass(frozen=True, slots=True)
 class ScramCredential:
-    """Of one user and one mechanism."""
+    """The credential of one user for one mechanism."""
 
     salt: bytes
     stored_key: bytes
@@ -61,7 +61,7 @@ def salted_password(mechanism: ScramMechanism, password: str, salt: bytes, itera
 
 
 def new_credential(mechanism: ScramMechanism, salted: bytes, salt: bytes, iterations: int) -> ScramCredential:
-    """What is to be kept of a salted password."""
+    """Make the credential from a salted password."""
     name = mechanism.hash_name
     client_key = hmac.digest(salted, b"Client Key", name)
     stored_key = _hash(mechanism, client_key)
@@ -69,7 +69,7 @@ def new_credential(mechanism: ScramMechanism, salted: bytes, salt: bytes, iterat
 
 
 def new_salt() -> bytes:
-    """A salt as Kafka's tools make it: some 26 digits and letters."""
+    """A random salt like those of Kafka's tools: some 26 digits and letters."""
     import secrets
 
     return base36(secrets.randbits(_SALT_BITS))
@@ -78,7 +78,7 @@ def new_salt() -> bytes:
 def invented_credential(
     mechanism: ScramMechanism, secret: bytes, user: str, iterations: int
 ) -> ScramCredential:
-    """What an unknown user seems to have: always the same, and no password fits to it."""
+    """A credential for an unknown user. It is the same each time, and no password fits it."""
     user_bytes = f"{mechanism.value} {user}".encode("utf-8", "surrogatepass")
     seed = hmac.digest(secret, user_bytes, "sha512")
     salt = base36(int.from_bytes(seed[:32]) >> (256 - _SALT_BITS))
@@ -87,7 +87,7 @@ def invented_credential(
 
 
 def base36(number: int) -> bytes:
-    """A number in digits and small letters."""
+    """A number in base 36: digits and small letters."""
     digits = []
     while number:
         number, digit = divmod(number, 36)
@@ -96,9 +96,9 @@ def base36(number: int) -> bytes:
 
 
 def proves(mechanism: ScramMechanism, credential: ScramCredential, said: bytes, proof: bytes) -> bool:
-    """Whether a client's proof shows that it knows the password; `said` is what both have said so far.
+    """True if a client's proof shows that it knows the password.
 
-    The proof has as many bytes as the mechanism's hash.
+    said: the messages of client and server so far. proof: as many bytes as the mechanism's hash.
     """
     signature = hmac.digest(credential.stored_key, said, mechanism.hash_name)
     client_key = bytes(a ^ b for a, b in zip(signature, proof, strict=True))
@@ -106,7 +106,7 @@ def proves(mechanism: ScramMechanism, credential: ScramCredential, said: bytes, 
 
 
 def client_proof(mechanism: ScramMechanism, salted: bytes, said: bytes) -> bytes:
-    """What `proves` takes, of a client that has the salted password."""
+    """The proof of a client that knows the salted password, as `proves` checks it."""
     name = mechanism.hash_name
     client_key = hmac.digest(salted, b"Client Key", name)
     signature = hmac.digest(_hash(mechanism, client_key), said, name)
@@ -114,7 +114,7 @@ def client_proof(mechanism: ScramMechanism, salted: bytes, said: bytes) -> bytes
 
 
 def server_signature(mechanism: ScramMechanism, credential: ScramCredential, said: bytes) -> bytes:
-    """By which the client knows that the server has its keys."""
+    """The signature that proves to the client that the server has its keys."""
     return hmac.digest(credential.server_key, said, mechanism.hash_name)
 
 

@@ -1,6 +1,7 @@
 """Signed tokens (RFC 7515), checked with the public keys of a file (JWKS, RFC 7517).
 
-PyJWT checks the signatures; it is imported with this module, for listeners that ask for it.
+PyJWT checks the signatures. It is needed only by listeners with signed tokens, so only these import this
+module.
 """
 
 from __future__ import annotations
@@ -15,18 +16,18 @@ import jwt
 from kshim.authentication.tokens import Claims, TokenRefused
 
 ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
-"""Those with public keys. With a shared key, whoever can check a token could make one."""
+"""The algorithms with public keys. With a shared key, everybody who can check a token could make one."""
 
 
 class SignedTokens:
-    """Checks signatures with the keys that a file has when this is made."""
+    """Checks token signatures. `of_url` reads the key file once; later changes of the file have no effect."""
 
     def __init__(self, keys: list[jwt.PyJWK]) -> None:
         self._keys = keys
 
     @classmethod
     def of_url(cls, url: str) -> SignedTokens:
-        """Read the keys that a URL file:///PATH names. Raises ValueError, in words for the user."""
+        """Read the keys from the file of a URL file:///PATH. Raises ValueError, in words for the user."""
         parts = urlsplit(url)
         if parts.scheme != "file" or parts.netloc not in ("", "localhost"):
             raise ValueError("expected file:///PATH, a JSON file with keys (JWKS)")
@@ -43,7 +44,7 @@ class SignedTokens:
         return cls(keys)
 
     def claims(self, token: str) -> Claims:
-        """The claims of a token, if one of the keys has signed it. Raises TokenRefused."""
+        """The claims of a token that one of the keys has signed. Raises TokenRefused for any other token."""
         try:
             header = jwt.get_unverified_header(token)
         except (jwt.PyJWTError, ValueError, RecursionError):
@@ -61,7 +62,7 @@ class SignedTokens:
 
 
 def _key(given: Any) -> jwt.PyJWK | None:
-    """A public key; None for another one."""
+    """Read a public key; None if its algorithm is not one of ALGORITHMS, or is unknown to PyJWT."""
     try:
         key = jwt.PyJWK(given)
     except (jwt.PyJWTError, ValueError):
@@ -70,7 +71,9 @@ def _key(given: Any) -> jwt.PyJWK | None:
 
 
 def _verified(token: str, key: jwt.PyJWK, algorithm: str) -> Claims:
-    """The claims; their times are checked by ClaimRules, which is told the time."""
+    """Check the signature, and return the claims. ClaimRules checks these, because it takes the time as an
+    argument.
+    """
     unchecked = {f"verify_{each}": False for each in ("exp", "nbf", "iat", "aud", "iss", "sub", "jti")}
     options = cast(Any, unchecked)  # PyJWT's type for it is private
     claims: Claims = jwt.decode(token, key.key, algorithms=[algorithm], options=options)

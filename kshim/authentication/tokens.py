@@ -1,7 +1,7 @@
-"""Claims of a JSON web token, and the unsecured tokens with which clients are tested.
+"""The claims of JSON web tokens, and the unsecured tokens with which clients are tested.
 
-Anybody can make an unsecured token: it says who its bearer is, and nobody has signed it. Kafka takes them
-where nothing else is set up for OAUTHBEARER, and so does kshim.
+Anybody can make an unsecured token: it names its bearer, and nobody has signed it. Like Kafka, kshim accepts
+such tokens if nothing else is configured for OAUTHBEARER.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ class TokenRefused(Exception):
     """A token is not valid; str() is the reason for the log, without the token."""
 
     def __init__(self, why: str, *, scope: str | None = None) -> None:
-        """scope: which the token should have."""
+        """scope: the scope that the token lacks; None if it is refused for another reason."""
         super().__init__(why)
         self.scope = scope
 
     def as_json(self) -> str:
-        """What the client is told (RFC 7628, 3.2.2), as Kafka spells it."""
+        """The answer to the client (RFC 7628, 3.2.2), as Kafka spells it."""
         if self.scope is None:
             return '{"status":"invalid_token"}'
         return f'{{"status":"insufficient_scope", "scope":"{self.scope}"}}'
@@ -36,22 +36,22 @@ class TokenRefused(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClaimRules:
-    """What is asked of a token's claims."""
+    """The requirements for a token's claims."""
 
     principal_claim: str = "sub"
     scope_claim: str = "scope"
     required_scope: Sequence[str] = ()
     audiences: Sequence[str] = ()
-    """One of which the token must be for, if there are any."""
+    """A signed token must be for one of these audiences. If there are none, it must name no audience."""
     issuer: str | None = None
     is_signed: bool = False
-    """Whether the rules for signed tokens count: they say when they were issued, may begin later, and are for
-    nobody else.
+    """True if the rules for signed tokens count: such a token must say when it was issued, must have begun
+    (nbf), and must be for one of the audiences and of the issuer.
     """
     clock_skew_ms: int = 0
 
     def login(self, claims: Claims, now_ms: int) -> Login:
-        """Who the token's bearer is. Raises TokenRefused."""
+        """Check the claims, and return the token's bearer. Raises TokenRefused."""
         expires_s = _number(claims, "exp", is_required=True)
         name = claims.get(self.principal_claim)
         if not isinstance(name, str) or not name.strip():
@@ -131,6 +131,6 @@ def _number(claims: Claims, name: str, *, is_required: bool) -> float | None:
 
 
 def _texts(value: Any) -> list[str]:
-    """The texts of a claim that is one text or an array of some."""
+    """The texts in a claim that is a text or an array of texts."""
     values = value if isinstance(value, list) else [value]
     return [each for each in values if isinstance(each, str)]

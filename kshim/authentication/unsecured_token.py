@@ -1,4 +1,4 @@
-"""An unsecured token of one's own, for servers that take such: from options of the login module (KIP-255)."""
+"""Makes an unsecured token from options of the login module, for servers that accept these (KIP-255)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _LIFETIME_S: Final = 3600
 
 
 def new_token(options: Mapping[str, Secret], now_s: float) -> Secret:
-    """A JSON web token that begins now. Raises ValueError for an option that is no number."""
+    """A JSON web token that is valid from now on. Raises ValueError for an option that should be a number."""
     claims: dict[str, Any] = {}
     for name, text in options.items():
         kind, _, claim = name.removeprefix(_PREFIX).partition("Claim_")
@@ -30,7 +30,7 @@ _CLAIMS: Final[Mapping[str, Any]] = {
     "Number": float,
     "List": lambda text: text[1:].split(text[:1]) if text[1:] else [],
 }
-"""By kind: how the text of an option is read. The first character of a list parts the others."""
+"""Parsers of options, by the kind of claim. The first character of a list separates its items."""
 
 
 def _part(value: object) -> str:

@@ -1,1 +1,1 @@
-"""Makes certificates for tests: an authority, a server's and clients'. Imported when they are asked for."""
+"""Makes certificates for tests: those of an authority, a server and clients. Imported only when needed."""

@@ -1,4 +1,4 @@
-"""An authority for tests, and the certificates that it issues. Its own key is forgotten with it."""
+"""An authority for tests, and the certificates that it issues. Its own private key is never stored."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ class Issued(NamedTuple):
 
     @property
     def key_pem(self) -> str:
-        """In PKCS#8, as Kafka reads it."""
+        """The private key in PKCS#8, as Kafka reads it."""
         return self.key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
 
     def pkcs12(self, name: str, issuer: x509.Certificate, password: str) -> bytes:
-        """A key store."""
+        """A PKCS12 key store with the certificate, its key and its issuer."""
         encryption = BestAvailableEncryption(password.encode())
         return pkcs12.serialize_key_and_certificates(
             name.encode(), self.key, self.certificate, [issuer], encryption
@@ -68,15 +68,16 @@ class Authority:
         return pkcs12.serialize_java_truststore([trusted], BestAvailableEncryption(password.encode()))
 
     def server(self, hosts: Iterable[str], *, days: int | None = None) -> Issued:
-        """For a server that clients reach by these names and addresses. days: below 0 it has expired."""
+        """The certificate of a server with these names and addresses. days: negative for an expired one."""
         hosts = list(hosts)
         names = x509.SubjectAlternativeName([_general_name(host) for host in hosts])
         usage = x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH])
         return self._issue(f"CN={hosts[0]}", days, names, usage)
 
     def client(self, name: str, *, days: int | None = None) -> Issued:
-        """For a client; `name` is a name such as alice, or a distinguished name such as CN=alice,OU=Sales.
-        Raises ValueError, in words for the user.
+        """The certificate of a client. Raises ValueError, in words for the user.
+
+        name: a name such as alice, or a distinguished name such as CN=alice,OU=Sales.
         """
         return self._issue(name, days, x509.ExtendedKeyUsage([ExtendedKeyUsageOID.CLIENT_AUTH]))
 
@@ -89,7 +90,7 @@ class Authority:
 def _issued(
     subject: x509.Name, days: int, extensions: Iterable[x509.ExtensionType], by: Issued | None = None
 ) -> Issued:
-    """A new key and its certificate. by: who signs it; None if it signs itself."""
+    """A new key and its certificate. by: the issuer, which signs it; None for a self-signed one."""
     key = ec.generate_private_key(ec.SECP256R1())
     signer, issuer = (by.key, by.certificate.subject) if by else (key, subject)
     now = datetime.now(UTC)
@@ -112,7 +113,7 @@ def _issued(
 
 
 def parse_name(text: str) -> x509.Name:
-    """A distinguished name; a text without "=" is its CN. Raises ValueError, in words for the user."""
+    """Parse a distinguished name; a text without "=" is its CN. Raises ValueError, in words for the user."""
     try:
         found = x509.Name.from_rfc4514_string(text if "=" in text else f"CN={text}")
     except (ValueError, TypeError):

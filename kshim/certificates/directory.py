@@ -1,11 +1,11 @@
-"""A directory of certificates, and of the properties with which servers and clients use them.
+"""Makes a directory of certificates, and of files with the properties to use them.
 
 | File | |
 |---|---|
-| ca.pem | the authority, which everybody trusts |
+| ca.pem | the authority's certificate, which everybody trusts |
 | server.pem, server.p12 | the server's certificate, its key and the authority |
 | server.properties | for `kshim serve --config`, and for Apache Kafka |
-| truststore.p12 | the authority, for Java |
+| truststore.p12 | the authority's certificate, for Java |
 | NAME.pem, NAME.key, NAME.p12 | a client's certificate and key |
 | NAME.properties, NAME.librdkafka | for Java's clients and tools, and for librdkafka's |
 """
@@ -32,7 +32,7 @@ class CannotMake(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """The files of one client, and what clients call them."""
+    """The files of one client, and the properties with which client libraries use them."""
 
     name: str
     directory: Path
@@ -42,7 +42,7 @@ class Client:
 
     @property
     def java(self) -> dict[str, str]:
-        """Properties of Java's clients."""
+        """The properties for Java's clients."""
         return {
             "security.protocol": "SSL",
             "ssl.truststore.type": "PKCS12",
@@ -56,7 +56,7 @@ class Client:
 
     @property
     def librdkafka(self) -> dict[str, str]:
-        """Properties of confluent-kafka, and of all others on librdkafka."""
+        """The properties for confluent-kafka, and for all other clients on librdkafka."""
         return {
             "security.protocol": "SSL",
             "ssl.ca.location": str(self.directory / "ca.pem"),
@@ -66,7 +66,7 @@ class Client:
 
     @property
     def kafka_python(self) -> dict[str, str]:
-        """Arguments of kafka-python."""
+        """The arguments for kafka-python."""
         return {
             "security_protocol": "SSL",
             "ssl_cafile": str(self.directory / "ca.pem"),
@@ -77,14 +77,14 @@ class Client:
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """A directory that was made."""
+    """A finished directory of certificates."""
 
     directory: Path
     clients: Sequence[Client]
 
     @property
     def server(self) -> dict[str, str]:
-        """Properties of a server's TLS listeners."""
+        """The properties for a server's TLS listeners."""
         return {
             "ssl.keystore.type": "PEM",
             "ssl.keystore.location": str(self.directory / "server.pem"),
@@ -97,7 +97,9 @@ class Made:
 def make(
     directory: Path, *, hosts: Sequence[str] = HOSTS, clients: Sequence[str] = (CLIENT,), days: int = 365
 ) -> Made:
-    """Make all files. clients: names, or distinguished names. Raises CannotMake; ValueError for a name."""
+    """Make all files. clients: names, or distinguished names. Raises CannotMake, and ValueError for a name
+    that cannot be used.
+    """
     authority = Authority(days=days)
     made = Made(directory.absolute(), [Client(_file_name(name), directory.absolute()) for name in clients])
     _check_names([*_OWN_NAMES, *(client.name for client in made.clients)])
@@ -123,19 +125,19 @@ def make(
 
 
 def _file_name(name: str) -> str:
-    """The CN, as far as it may name a file."""
+    """The CN in small letters; characters that do not fit into a file name become "_"."""
     found = re.search(r"CN=([^,+]*)", name)
     return re.sub(r"[^\w.-]", "_", found[1] if found else name).lower()
 
 
 def address(hosts: Sequence[str]) -> str:
-    """Where clients find the server's TLS listener."""
+    """The address of the server's TLS listener, HOST:PORT."""
     host = hosts[0]
     return f"[{host}]:9093" if ":" in host else f"{host}:9093"
 
 
 def _listeners(hosts: Sequence[str]) -> dict[str, str]:
-    """Others than this machine can connect only where there is a name for them."""
+    """The properties of the listeners. Only with other names than this machine's is TLS open to others."""
     if hosts == HOSTS:
         return {"listeners": "PLAINTEXT://127.0.0.1:9092,SSL://127.0.0.1:9093"}
     told = f"SSL://{address(hosts)}"
@@ -152,7 +154,7 @@ def _properties(values: Mapping[str, str]) -> str:
 
 
 def _write(directory: Path, files: Mapping[str, str | bytes]) -> None:
-    """Write all files or none; only their owner may read them."""
+    """Write all files, which only their owner may read; none if one of them exists. Raises CannotMake."""
     if there := [name for name in files if (directory / name).exists()]:
         raise CannotMake(f"{directory / there[0]} is there already; nothing was written")
     try:

@@ -1,4 +1,4 @@
-"""What clients have used of their quotas, and how long they must wait, counted as Kafka counts it.
+"""Counts how much of their quotas clients have used, and how long they must wait, as Kafka does.
 
 The arithmetic is pure: time is an argument.
 """

@@ -1,6 +1,6 @@
-"""One request of a client that has quotas: what it uses of them, and how long its client must wait for that.
+"""One request of a client with quotas: how much it uses of them, and how long its client must wait for that.
 
-The answer leaves at once, with throttle_time_ms, and its connection is muted for that time (KIP-219).
+The answer is sent at once, with throttle_time_ms, and its connection is muted for that time (KIP-219).
 """
 
 from __future__ import annotations
@@ -21,44 +21,45 @@ EXCEEDED: Final = Refusal(ErrorCode.THROTTLING_QUOTA_EXCEEDED, None)
 
 
 class Usage(NamedTuple):
-    """What was used of the quotas of one broker's clients."""
+    """The use of the quotas of one broker's clients."""
 
     window: Window
     rates: Mapping[str, Used[Rate]]
-    """By the names of the quotas."""
+    """The rates by the name of the quota."""
     mutations: Used[TokenBucket]
     now_ms: Callable[[], int]
     timer_s: Callable[[], float]
-    """What the time that a request takes is measured with."""
+    """The clock that measures how long a request takes."""
 
 
 class Account:
-    """What one request uses."""
+    """The use of quotas by one request."""
 
     __slots__ = ("_began_s", "_limits", "_since_ms", "_spent_s", "_usage", "limited_by", "throttle_ms")
 
     def __init__(self, limits: Mapping[str, Limit], usage: Usage, began_s: float) -> None:
-        """limits: by the names of the quotas. began_s: when the request was begun, by `usage.timer_s`."""
+        """limits: by the name of the quota. began_s: when the request was begun, by `usage.timer_s`."""
         self._limits = limits
         self._usage = usage
         self._began_s = began_s
         self._spent_s: float | None = None
         self._since_ms = 0
         self.throttle_ms = 0
-        """How long the client must wait, for all that was counted."""
+        """How long the client must wait for all that was counted so far."""
         self.limited_by = ""
-        """The quota that wants it."""
+        """The name of the quota that makes the client wait for so long."""
 
     def put_aside(self) -> None:
-        """The request waits for something from now on: the time until its answer does not count."""
+        """Stop the request's clock: from now on it waits for something, and that time does not count."""
         if self._spent_s is None:
             self._spent_s = self._usage.timer_s() - self._began_s
 
     def answered(self, *, counts_time: bool = True) -> None:
-        """Count the time of the thread that the request has taken. Once, when its answer is made.
+        """Count the thread's time that the request has taken. Called when its answer is made; a second call
+        has no effect.
 
-        100 % is all the time of the server's one thread. A client waits one sample at most, as in Kafka. The
-        wait for what was counted before is partly over.
+        100 % is all the time of the server's one thread. As in Kafka, the client waits for it at most one
+        sample. Waits that were counted earlier become shorter by the time that has passed since.
         """
         if self._began_s < 0:
             return
@@ -70,12 +71,14 @@ class Account:
             self._record(REQUEST_PERCENTAGE, 100 * (self._spent_s or 0), self._usage.window.sample_ms)
 
     def produced(self, size: int) -> None:
-        """Count a Produce, with all its bytes but the four of its size."""
+        """Count a Produce request. size: its bytes without the four of its size field."""
         self._record(PRODUCER_RATE, size)
 
     @property
     def most_fetched_bytes(self) -> int:
-        """What a Fetch may be answered: for more its client would have to wait, whatever came before."""
+        """The largest answer to a Fetch, in bytes. For a larger one the client would have to wait even if it
+        had used nothing before.
+        """
         limit = self._limits.get(CONSUMER_RATE)
         if limit is None:
             return MOST_BYTES
@@ -83,9 +86,10 @@ class Account:
         return int(min(limit.per_s * (window.samples - 1) * window.sample_ms / 1000, MOST_BYTES))
 
     def fetched(self, size: int) -> None:
-        """Count the answer to a Fetch: its time, and its bytes, of which four are those of its size.
+        """Count the time and the bytes of an answer to a Fetch. size: includes the four bytes of its size
+        field.
 
-        If the client must wait, it is answered without records, and the bytes do not count.
+        If the client must wait, it gets an answer without records, and the bytes do not count.
         """
         self.answered()
         self._record(CONSUMER_RATE, size)
@@ -95,10 +99,10 @@ class Account:
             self._usage.rates[CONSUMER_RATE].of(limit.who, now_ms).record(-size, now_ms)
 
     def mutated(self, partitions: int, *, strict: bool, waits: bool = True) -> Refusal | None:
-        """Count partitions that are to be made or deleted; the refusal if they must not be.
+        """Count partitions before they are made or deleted. Returns a refusal if that must not happen now.
 
-        strict: they must not be, and do not count, while tokens are owed. waits: the client has to wait until
-        none are.
+        strict: while tokens are owed, refuse the partitions and do not count them. waits: the client must
+        wait until no token is owed.
         """
         limit = self._limits.get(MUTATION_RATE)
         if limit is None:

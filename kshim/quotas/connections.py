@@ -1,7 +1,7 @@
-"""How fast the connections of one broker come: in all, at each listener, and from each address (KIP-612).
+"""The rates of new connections to one broker: in all, at each listener, and from each address (KIP-612).
 
-Pure. A connection beyond the rate of the broker or of its listener is delayed; one beyond the rate of its
-address is refused, and then has not counted for anybody. No delay is longer than one sample.
+Pure. A connection beyond the rate of the broker or of its listener is delayed. A connection beyond the rate
+of its address is refused, and then counts nowhere. No delay is longer than one sample.
 """
 
 from __future__ import annotations
@@ -24,19 +24,21 @@ class Limits(NamedTuple):
 
 
 class ConnectionRates:
-    """The connections of late."""
+    """The rates of recent connections."""
 
     def __init__(self, window: Window) -> None:
         self._window = window
         self._rates = Used(lambda: Rate(window))
 
     def delay_ms(self, listener: str, limits: Limits, now_ms: int) -> int:
-        """Count a connection; how long it must wait, for the broker's sake and the listener's."""
+        """Count a connection. Returns how long it must wait, by the rates of the broker and the listener."""
         of_broker = self._counted("broker", limits.of_broker, now_ms)
         return max(of_broker, self._counted(("listener", listener), limits.of_listener, now_ms))
 
     def refusal_ms(self, listener: str, host: str, limits: Limits, now_ms: int) -> int:
-        """Count a connection from that address; if it is too fast: after how long to close it."""
+        """Count a connection from address `host`. Returns the time after which to close it, if the address is
+        beyond its rate; else 0.
+        """
         refusal_ms = self._counted(("address", host), limits.of_address, now_ms)
         if refusal_ms:
             for who, limit in (
@@ -57,4 +59,4 @@ class ConnectionRates:
 
 
 LimitsOf = Callable[[str, str], Limits]
-"""The limits of a connection to a listener, from an address."""
+"""Takes a listener and an address; returns the limits of a connection between them."""

@@ -1,8 +1,8 @@
-"""Which quotas limit a client, of the eight levels on which they can be set; who shares each of them.
+"""Finds the quotas that limit a client, among eight levels of entities, and the clients that share each.
 
-A client is limited on the first level, from the most to the least particular, that has a quota of the kind.
-All its connections share that quota, with all clients of its user if it was set for a user alone; a quota
-that was set for all users, or for all client ids, is each one's own.
+For each kind of quota, the most particular level that has one counts. All connections of a client share the
+quota; if it was set for a user without a client id, all clients of that user share it. A default quota, for
+all users or all client ids, counts for each user or client id separately.
 """
 
 from __future__ import annotations
@@ -13,20 +13,20 @@ from typing import NamedTuple
 from kshim.cluster.client_quotas import CLIENT_ID, USER, Entity
 
 Who = tuple[str, str]
-"""User and client id of those who share a quota; an empty one stands for all."""
+"""The user and client id of the clients that share a quota. An empty text stands for all."""
 
 
 class Limit(NamedTuple):
-    """A quota, and who shares it."""
+    """A quota, and the clients that share it."""
 
     who: Who
     per_s: float
 
 
 def limits_of(quotas: Mapping[Entity, Mapping[str, float]], user: str, client_id: str) -> dict[str, Limit]:
-    """The quotas of a client, by their names.
+    """The quotas of a client, by name.
 
-    A client without a client id is limited by the quotas of users alone.
+    Only the quotas of users limit a client without a client id.
     """
     found: dict[str, Limit] = {}
     for entity, who in _levels(user, client_id):
@@ -38,7 +38,9 @@ def limits_of(quotas: Mapping[Entity, Mapping[str, float]], user: str, client_id
 
 
 def _levels(user: str, client_id: str) -> Iterator[tuple[Entity, Who]]:
-    """All entities that stand for a client, the most particular first; None is the default."""
+    """All entities that a client belongs to, with the clients that share a quota of each. The most particular
+    entity comes first; None is the default.
+    """
     for of_user in (user, None):
         if client_id:
             yield ((CLIENT_ID, client_id), (USER, of_user)), (user, client_id)

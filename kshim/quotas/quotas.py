@@ -1,6 +1,6 @@
-"""The quotas of one broker's clients: a client may use them up at each broker, as in Kafka.
+"""The quotas of one broker's clients. As in Kafka, a client may use up its quotas at each broker.
 
-Topics are the controller's, so the brokers share what is used of controller_mutation_rate.
+controller_mutation_rate is the exception: topics belong to the controller, so all brokers share its use.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ RATES = (PRODUCER_RATE, CONSUMER_RATE, REQUEST_PERCENTAGE)
 
 
 class Quotas:
-    """Opens an account for each request of a client that has quotas."""
+    """Makes an account for each request of a client that has quotas."""
 
     def __init__(
         self, table: ClientQuotas, config: Config, clock: Clock, mutations: Used[TokenBucket] | None = None
     ) -> None:
-        """mutations: what all brokers share; None makes it."""
+        """mutations: the use of controller_mutation_rate, which all brokers share; None makes a new one."""
         window = Window(config.quota_window_num, config.quota_window_size_seconds * 1000)
         samples, sample_s = config.controller_quota_window_num, config.controller_quota_window_size_seconds
         if mutations is None:
@@ -44,19 +44,19 @@ class Quotas:
             perf_counter,
         )
         self.throttled: Counter[str] = Counter()
-        """How many requests were throttled, by the quota."""
+        """The number of throttled requests, by the name of the quota."""
         self.in_force = False
-        """Whether any client has a quota: without one, requests cost nothing here."""
+        """True if any client has a quota. If False, callers make no accounts, and requests cost nothing."""
         table.watch(self._look)
 
     def _look(self, _: object) -> None:
         self.in_force = self._table.has_clients
 
     def of_another_broker(self) -> Quotas:
-        """The same quotas, of which nothing is used at that broker."""
+        """The same quotas for another broker, where nothing of them is used yet."""
         return Quotas(self._table, self._config, self._clock, self._usage.mutations)
 
     def account(self, user: str, client_id: str, began_s: float) -> Account | None:
-        """For a request of that client; None if it has no quotas. began_s: by perf_counter."""
+        """The account of a request; None if its client has no quotas. began_s: by perf_counter."""
         limits = limits_of(self._table.by_entity, user, client_id)
         return Account(limits, self._usage, began_s) if limits else None

@@ -1,8 +1,10 @@
-"""A rate over the last samples, and how long a client must wait until its rate is the quota (KIP-13).
+"""A rate over the last samples, and the time that a client must wait until its rate falls to the quota
+(KIP-13).
 
-A sample begins with what is recorded first after the one before it is complete. The rate is the sum of all
-samples that are not too old, by the time since the oldest of them began; that time is counted as if all
-samples but the newest were complete, so that a first request may be larger than the quota of its second.
+A sample begins with the first value that is recorded after the sample before it is complete. The rate is the
+sum of all samples that are not too old, divided by the time since the oldest of them began. That time is
+counted as if all samples but the newest were complete. So a first request may be larger than the quota allows
+for one second.
 """
 
 from __future__ import annotations
@@ -12,18 +14,20 @@ from collections import deque
 from typing import Final, NamedTuple
 
 MOST_THROTTLE_MS: Final = 2**31 - 1
-"""throttle_time_ms is an INT32."""
+"""The largest throttle_time_ms, which is an INT32."""
 
 
 class Window(NamedTuple):
-    """How many samples are kept, and how long each is: quota.window.num and quota.window.size.seconds."""
+    """The number of samples that are kept, and the length of each: quota.window.num and
+    quota.window.size.seconds.
+    """
 
     samples: int
     sample_ms: int
 
     @property
     def ms(self) -> int:
-        """After so long nothing of what was recorded counts."""
+        """The time after which a recorded value no longer counts."""
         return self.samples * self.sample_ms
 
 
@@ -37,7 +41,7 @@ class _Sample:
 
 
 class Rate:
-    """What was recorded lately. Times are in milliseconds, and never go back."""
+    """The recently recorded values. Times are in milliseconds, and never go back."""
 
     __slots__ = ("_samples", "_window")
 
@@ -46,7 +50,7 @@ class Rate:
         self._samples: deque[_Sample] = deque()
 
     def record(self, value: float, now_ms: int) -> None:
-        """Count `value`; one below zero takes back what was counted."""
+        """Add `value`. A negative value takes back what was added before."""
         samples, window = self._samples, self._window
         if not samples or now_ms - samples[-1].start_ms >= window.sample_ms:
             samples.append(_Sample(now_ms))
@@ -56,8 +60,8 @@ class Rate:
         samples[-1].last_ms = now_ms
 
     def throttle_ms(self, per_s: float, now_ms: int) -> int:
-        """How long to wait, with nothing recorded meanwhile, until the rate is `per_s`; 0 if it is not
-        above that.
+        """The time, without any further value, until the rate has fallen to `per_s`; 0 if it is not above
+        that.
         """
         elapsed_ms = self._elapsed_ms(now_ms)
         rate = sum(sample.value for sample in self._samples) / (elapsed_ms / 1000)
@@ -68,11 +72,11 @@ class Rate:
         return min(rounded((rate - per_s) / per_s * elapsed_ms), MOST_THROTTLE_MS)
 
     def is_idle(self, now_ms: int) -> bool:
-        """Whether it is as good as new."""
+        """True if no recorded value counts any more."""
         return not self._samples or now_ms - self._samples[-1].last_ms >= self._window.ms
 
     def _elapsed_ms(self, now_ms: int) -> int:
-        """The time that the samples stand for."""
+        """The time by which the sum of the samples is divided."""
         samples, window = self._samples, self._window
         while samples and now_ms - samples[0].last_ms >= window.ms:
             samples.popleft()
@@ -82,5 +86,5 @@ class Rate:
 
 
 def rounded(ms: float) -> int:
-    """To the nearest whole number, as Java rounds: halves upwards."""
+    """Round to the nearest whole number as Java does: halves upwards."""
     return math.floor(ms + 0.5)
