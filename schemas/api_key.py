@@ -1,6 +1,6 @@
-"""The API keys of Apache Kafka 4.2: every request that Kafka knows, also those that are not served here.
+"""The API keys of Apache Kafka 4.2. Every request of Kafka has one, even if kshim does not serve it.
 
-4 to 7 belonged to brokers that still used ZooKeeper; no version of them is left.
+4 to 7 belonged to brokers with ZooKeeper; no version of them is left.
 """
 
 from enum import IntEnum
@@ -107,12 +107,12 @@ class ApiKey(IntEnum):
 
     @property
     def title(self) -> str:
-        """The name as Kafka's messages have it: "InitProducerId"."""
+        """Kafka's name of the message, such as "InitProducerId"."""
         return "".join(word.capitalize() for word in self.name.split("_"))
 
 
 def api_title(api_key: int) -> str:
-    """An API by Kafka's name, "JoinGroup"; "unknown API" where Kafka has none of that number."""
+    """Kafka's name of an API, such as "JoinGroup"; "unknown API" if Kafka has no API with that key."""
     try:
         return ApiKey(api_key).title
     except ValueError:

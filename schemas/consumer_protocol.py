@@ -1,13 +1,13 @@
-"""Subscription and assignment of consumers: what JoinGroup and SyncGroup carry for protocol type "consumer".
+"""Subscription and assignment of consumers: bytes in JoinGroup and SyncGroup for protocol type "consumer".
 
-An int16 version, then the fields of that version. v1 owned_partitions (KIP-429); v2 generation_id (KIP-792);
-v3 rack_id (KIP-881). An assignment has the same fields in all versions.
+The bytes are an int16 version, then the fields of that version. v1 owned_partitions (KIP-429);
+v2 generation_id (KIP-792); v3 rack_id (KIP-881). An assignment has the same fields in all versions.
 
-The broker passes these bytes from member to member unread; it decodes them only to tell which topics a group
-consumes. A version above 3 is read as 3, and bytes after the last known field are ignored, as in Kafka: newer
+The broker passes these bytes from member to member. It decodes them only to find the topics that a group
+consumes. As in Kafka, a version above 3 is read as 3, and bytes after the last known field are ignored: newer
 clients add fields only at the end.
 
-As objects these fields take up to a hundred times the bytes, so how many elements are read is bounded.
+Decoded fields take up to a hundred times the memory of their bytes, so the number of elements is bounded.
 """
 
 from collections.abc import Iterable
@@ -19,7 +19,7 @@ from schemas.primitives import array, int32, nullable_bytes, nullable_string, st
 
 LATEST: Final = 3
 MOST_ELEMENTS: Final = 100_000
-"""Of all arrays together; what has more is as unreadable as what is malformed."""
+"""Most elements of all arrays together. Bytes with more elements count as malformed."""
 
 
 @entity
@@ -49,35 +49,35 @@ def partitions_of(topics: Iterable[TopicPartition]) -> frozenset[tuple[str, int]
 
 
 def decode_subscription(data: bytes, most: int = MOST_ELEMENTS) -> ConsumerProtocolSubscription:
-    """The metadata of a consumer in JoinGroup. Raises MalformedMessage."""
+    """Decode a consumer's metadata in JoinGroup. Raises MalformedMessage."""
     version = _version(ConsumerProtocolSubscription, data)
     found: ConsumerProtocolSubscription = _decode(ConsumerProtocolSubscription, version, data, most)
     return found
 
 
 def decode_topics(data: bytes, most: int = MOST_ELEMENTS) -> tuple[str, ...]:
-    """The topics of a consumer's metadata. Raises MalformedMessage.
+    """Decode the topics in a consumer's metadata. Raises MalformedMessage.
 
-    Only the fields of v0 are read, with which all versions begin; as in Apache Kafka, anything may follow.
+    Only the fields of v0 are read; all versions begin with them. As in Apache Kafka, any bytes may follow.
     """
     topics: tuple[str, ...] = _decode(ConsumerProtocolSubscription, 0, data, most).topics
     return topics
 
 
 def encode_subscription(subscription: ConsumerProtocolSubscription, version: int = LATEST) -> bytes:
-    """The bytes for a consumer's metadata in JoinGroup."""
+    """Encode a consumer's metadata for JoinGroup."""
     return _encode(subscription, version)
 
 
 def decode_assignment(data: bytes, most: int = MOST_ELEMENTS) -> ConsumerProtocolAssignment:
-    """The assignment of a consumer in SyncGroup. Raises MalformedMessage."""
+    """Decode a consumer's assignment in SyncGroup. Raises MalformedMessage."""
     version = _version(ConsumerProtocolAssignment, data)
     found: ConsumerProtocolAssignment = _decode(ConsumerProtocolAssignment, version, data, most)
     return found
 
 
 def encode_assignment(assignment: ConsumerProtocolAssignment, version: int = LATEST) -> bytes:
-    """The bytes for a consumer's assignment in SyncGroup."""
+    """Encode a consumer's assignment for SyncGroup."""
     return _encode(assignment, version)
 
 

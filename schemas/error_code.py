@@ -1,17 +1,17 @@
-"""The error codes of Apache Kafka 4.2, by Kafka's own names."""
+"""The error codes of Apache Kafka 4.2, by Kafka's names."""
 
 from enum import IntEnum
 from typing import Final
 
 
 class ErrorCode(IntEnum):
-    """What went wrong, as a response says it; NONE if nothing did."""
+    """The error of a response; NONE for success."""
 
     __slots__ = ()
 
     @property
     def retriable(self) -> bool:
-        """Whether the same request may succeed when it is sent again (Kafka's RetriableException)."""
+        """True if the same request may succeed when it is sent again (Kafka's RetriableException)."""
         return self in _RETRIABLE
 
     UNKNOWN_SERVER_ERROR = -1

@@ -1,6 +1,6 @@
-"""Long arrays of a response, whose elements exist only while they are written.
+"""Long arrays of a response. Their elements are made while they are written, one at a time.
 
-A tuple of 300,000 partitions takes 100 MB, and as much time to free as to make.
+A tuple of 300,000 partitions would take 100 MB, and as much time to free as to make.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ R = TypeVar("R")
 
 
 class Mapped(Sequence[R]):
-    """`function(item)` for each item, made again at each iteration. Equal to the tuple of them.
+    """A sequence of `function(item)` for each item, made anew at each iteration. It equals their tuple.
 
-    The items must not change, and `function` may use nothing that does: the array may be written on another
-    thread.
+    The items must not change, and `function` may use nothing that changes, because another thread may write
+    the array.
     """
 
     __slots__ = ("_function", "_items")
@@ -50,7 +50,7 @@ class Mapped(Sequence[R]):
 
 
 class Chained(Mapped[R]):
-    """Arrays, one after the other."""
+    """Several arrays as one, one after the other."""
 
     __slots__ = ("_parts",)
 
@@ -68,9 +68,9 @@ class Chained(Mapped[R]):
 
 
 class Written(Mapped[R]):
-    """A mapped array of structures whose bytes are kept when it has been written once.
+    """A mapped array of structures that keeps its bytes after it has been written for the first time.
 
-    It belongs to one version of one message.
+    So it may be used for one version of one message only.
     """
 
     __slots__ = ("_bytes",)
@@ -80,7 +80,7 @@ class Written(Mapped[R]):
         self._bytes: bytes | None = None
 
     def written(self, write: Callable[[R], bytes], left: int) -> bytes:
-        """The bytes of all elements. Raises TooManyElements if more than `left` are still to be written."""
+        """The bytes of all elements. The first call raises TooManyElements if they are more than `left`."""
         if self._bytes is None:
             if len(self) > left:
                 raise TooManyElements

@@ -5,18 +5,18 @@
         group_id: str = field(string)
         group_instance_id: str | None = field(nullable_string, since=3, default=None)
 
-`@message` and `@entity` (a structure inside messages) turn such a class into a frozen, slotted value that
-is made with keyword arguments; every field has a default, so that a value names only what matters. A field
-states its versions once. `Class.struct(version)` describes the bytes of one version; `schemas.compiled` turns
-that into fast code.
+`@message` and `@entity` (a structure inside messages) turn such a class into a frozen, slotted class whose
+values are made with keyword arguments. Every field has a default, so callers pass only the fields that
+matter. A field states its versions once. `Class.struct(version)` describes the bytes of one version;
+`schemas.compiled` turns that into fast code.
 
-A field that does not exist in the version being written is left out, whatever its value. Kafka's own classes
-refuse to write it unless it is marked ignorable; but a server answers requests of every version from one
-state, and would have to empty those fields each time.
+A field that does not exist in the written version is left out, whatever its value. Kafka's classes refuse to
+write such a field unless it is marked ignorable. But a server answers requests of every version from one
+state, and would have to clear those fields each time.
 
-`dataclasses.replace` and `fields` work on these classes, but `@dataclass` does not make them: a hundred such
-classes take 60 ms at every start, and a frozen value with seven fields takes 0.9 us to make. It takes a
-fraction of that to fill a mutable twin of the class, and then set its `__class__` to the frozen one.
+`dataclasses.replace` and `fields` work on these classes, but `@dataclass` does not make them: a hundred
+dataclasses take 60 ms at every start, and a frozen value with seven fields takes 0.9 us to make. It is
+several times faster to fill a mutable twin of the class, and then set its `__class__` to the frozen class.
 """
 
 from __future__ import annotations
@@ -43,23 +43,23 @@ class MalformedMessage(Exception):
         self.api = api  # class name of the message
         self.version = version
         self.field = field  # path of the field, such as "topics.name"
-        self.offset = offset  # where in the frame the field begins, or the part of it that cannot be read
+        self.offset = offset  # in the frame, of the field or of the part of it that cannot be read
 
 
 class TooLarge(Exception):
-    """A message that is larger than was allowed."""
+    """A message that is larger than the caller allows."""
 
 
 class TooManyElements(TooLarge):
-    """A message whose arrays and unknown tagged fields have more elements, all together, than was allowed."""
+    """A message whose arrays and unknown tagged fields together have more elements than the caller allows."""
 
 
 class TooManyBytes(TooLarge):
-    """A message that takes more bytes than was allowed."""
+    """A message with more bytes than the caller allows."""
 
 
 class Field:
-    """One field: its type and the versions in which it exists, as the author wrote them."""
+    """One field as its class declares it: its type, and the versions in which it exists."""
 
     __slots__ = (
         "_default",
@@ -95,12 +95,12 @@ class Field:
         self._default = default
 
     def exists(self, version: int) -> bool:
-        """Whether the field is part of that version."""
+        """True if the field is part of that version."""
         return self.since <= version <= self.until
 
     @property
     def default(self) -> Any:
-        """The value of a field that was not passed, or does not exist in the version that is read."""
+        """The value of the field if the caller passes none, or if the version does not have the field."""
         if self._default is _MISSING:
             self._default = self.type() if isinstance(self.type, type) else self.type.implicit
         return self._default
@@ -127,10 +127,10 @@ def field(
     """A field of a message or entity.
 
     type: a wire type of `schemas.primitives`, or an entity class. since, until: first and last version that
-    has the field. default: else the type's own (0, "", (), b"", False, the nil UUID; None for records). tag:
-    the field's number, for a tagged field. nullable_since: first version in which it may be None, where that
-    is not so in every version (else use a nullable type). plain: never in compact form.
-    secret: its value is left out where the message is shown.
+    has the field. default: if missing, the type's default (0, "", (), b"", False, the nil UUID; None for
+    records). tag: the number of a tagged field. nullable_since: first version in which it may be None, if it
+    may not in every version; otherwise use a nullable type. plain: never in compact form. secret: repr() of
+    the message hides its value.
     """
     return Field(type, since, until, default, tag, nullable_since, plain, secret)
 
@@ -157,12 +157,12 @@ class Definition:
         self.twin: Any = None
 
     def is_flexible(self, version: int) -> bool:
-        """Whether that version has compact types and tagged fields (KIP-482)."""
+        """True if that version has compact types and tagged fields (KIP-482)."""
         return self.flexible is not None and version >= self.flexible
 
 
 class _DataclassFields:
-    """`__dataclass_fields__`, which the functions of `dataclasses` need; made when first used."""
+    """`__dataclass_fields__`, which the functions of `dataclasses` need. It is made at its first use."""
 
     def __get__(self, value: object, owner: Any) -> Any:
         fields = [(name, Any, dataclasses.field(default=it)) for name, it in _defaults(owner.__definition__)]
@@ -184,7 +184,7 @@ class Value:
     _values: Callable[[Any], tuple[Any, ...]]
 
     def __new__(cls, **values: Any) -> Any:
-        """Make the constructor at its first use: most classes are never used in one process."""
+        """Make the constructor of the class at its first use: a process never uses most classes."""
         cls.__new__ = staticmethod(_new_constructor(cls.__definition__))  # type: ignore[method-assign]
         return cls(**values)
 
@@ -197,7 +197,7 @@ class Value:
         return hash(self._values(self))
 
     def __repr__(self) -> str:
-        """The fields that differ from their default."""
+        """Show the fields that differ from their default; a secret one is shown as "…"."""
         pairs = zip(_defaults(self.__definition__), self._values(self), strict=True)
         secret = {each.name for each in self.__definition__.fields if each.is_secret}
         given = (
@@ -209,7 +209,7 @@ class Value:
 
     @classmethod
     def struct(cls, version: int) -> Any:
-        """The construct.Struct of that version of the message."""
+        """The construct.Struct of one version of the message."""
         return struct(cls, version)
 
 
@@ -218,7 +218,7 @@ def _refuse_change(self: Any, name: str, value: Any = None) -> None:
 
 
 def _new_constructor(definition: Definition) -> Callable[..., Any]:
-    """A function that fills a mutable twin, and then sets its class to the frozen one."""
+    """A function that fills a mutable twin, and then sets its class to the frozen class."""
     defaults = _defaults(definition)
     env = {"_twin": definition.twin} | {f"_default_{name}": default for name, default in defaults}
     arguments = ", ".join(f"{name}=_default_{name}" for name, _ in defaults)
@@ -252,13 +252,13 @@ def _build(cls: type[T], versions: range | None, flexible: int | None, api_key: 
 
 @dataclass_transform(kw_only_default=True, frozen_default=True)
 def entity(cls: type[T]) -> type[T]:
-    """A structure inside messages; the versions of its fields are those of the message."""
+    """Make the class of a structure inside messages. The versions of its fields are those of the message."""
     return _build(cls, None, None, None)
 
 
 @dataclass_transform(kw_only_default=True, frozen_default=True)
 def entity_named(name: str) -> Callable[[type[T]], type[T]]:
-    """An entity that Kafka's definition calls `name`, as it calls another structure of the same module."""
+    """Like `entity`, for a structure whose name in Kafka's definition another class of the module has."""
 
     def decorate(cls: type[T]) -> type[T]:
         made = entity(cls)
@@ -272,9 +272,10 @@ def entity_named(name: str) -> Callable[[type[T]], type[T]]:
 def message(
     *, versions: range, flexible: int | None, api_key: ApiKey | None = None
 ) -> Callable[[type[T]], type[T]]:
-    """A message.
+    """Make the class of a message.
 
-    versions: those that exist. flexible: the first flexible one. api_key: None if it is not a request.
+    versions: all versions. flexible: the first flexible version; None if there is none. api_key: None if it
+    is not a request.
     """
 
     def decorate(cls: type[T]) -> type[T]:
@@ -290,7 +291,7 @@ def definition(cls: Any) -> Definition:
 
 
 def without_unknown_tags(value: T) -> T:
-    """An entity without the tagged fields that its definition does not know, which may be of any size."""
+    """An entity without its unknown tagged fields, which may be of any size."""
     known: Any = value
     return dataclasses.replace(known, unknown_tags=()) if known.unknown_tags else value
 

@@ -1,4 +1,4 @@
-"""A long message, written but not joined."""
+"""A long message as a sequence of pieces, which are not joined."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 LARGE_BYTES: Final = 256 * 1024
-"""A piece that large is better sent as it is than copied."""
+"""The size from which a piece is sent as it is, because that is cheaper than to copy it."""
 BLOCK_BYTES: Final = 1024 * 1024
-"""How much is joined of small pieces."""
+"""The size at which a block of small pieces is complete."""
 
 Piece = bytes | memoryview
 
 
 class Pieces:
-    """The bytes of a message in pieces, so that its records need not be copied to stand beside the rest."""
+    """The bytes of a message in pieces, so that its records need not be copied to join the rest."""
 
     __slots__ = ("_pieces", "_size")
 
@@ -24,7 +24,7 @@ class Pieces:
         self._size = sum(map(len, pieces))
 
     def __len__(self) -> int:
-        """How many bytes it has."""
+        """The number of bytes."""
         return self._size
 
     def __iter__(self) -> Iterator[Piece]:
@@ -35,7 +35,7 @@ class Pieces:
 
 
 def in_blocks(pieces: Pieces) -> Pieces:
-    """The same bytes, the small pieces joined to blocks. Large ones stay as they are, uncopied."""
+    """The same bytes, with small pieces joined to blocks. Large pieces stay as they are, uncopied."""
     found: list[Piece] = []
     small: list[Piece] = []
     small_bytes = 0
@@ -54,8 +54,9 @@ def in_blocks(pieces: Pieces) -> Pieces:
 
 
 def block(pieces: Sequence[Piece]) -> Piece:
-    """The pieces joined. A large block has memory of its own from the system, which gets it back at once: one
-    among others in the heap would keep all that was freed around it.
+    """Join the pieces. A large block is mapped memory, which goes back to the system as soon as it is freed.
+
+    In the heap it would keep the freed memory around it from going back.
     """
     size = sum(map(len, pieces))
     if size < LARGE_BYTES:

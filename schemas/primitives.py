@@ -1,15 +1,15 @@
 """The wire types of the Kafka protocol as Construct subclasses.
 
-A wire type knows its `implicit` default, the `smallest` number of bytes a value of it takes, and its
-`compact` and `nullable` forms: a message names the plain type, and each version picks the form it needs.
-Nothing else in the project imports construct.
+A wire type has an `implicit` default, the `smallest` number of bytes of a value, and `compact` and `nullable`
+forms. A message names the plain type, and each version picks the form that it needs. No other module of the
+project imports construct.
 
-They write integers big-endian; strings, bytes, records and arrays as a length and the content. The length is
-an int16 for strings and an int32 for the rest, -1 for null; in the compact form (KIP-482) it is an unsigned
-varint of length + 1, 0 for null.
+The types write integers big-endian, and strings, bytes, records and arrays as a length and the content. The
+length is an int16 for strings and an int32 for the rest, -1 for null. In the compact form (KIP-482) it is an
+unsigned varint of length + 1, 0 for null.
 
-They read all that Apache Kafka reads: every negative length as null, tagged fields in any order, a known
-tagged field without checking its size, and too many bits in a number as Java does.
+The types read all bytes that Apache Kafka reads: every negative length as null, tagged fields in any order, a
+known tagged field without a check of its size, and too many bits in a number as Java does.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from uuid import UUID
 
 import construct
 
-MAX_STRING_BYTES: Final = 0x7FFF  # also in a compact string, as in Kafka
+MAX_STRING_BYTES: Final = 0x7FFF  # as in Kafka, this limit counts for compact strings, too
 NO_UTF8: Final = "schemas.no_utf8"
-"""The name of the error handler of `bytes.decode` for bytes that are not UTF-8."""
+"""The name of the error handler with which `bytes.decode` treats bytes that are not UTF-8."""
 NIL_UUID: Final = UUID(int=0)
 
 ConstructError = construct.ConstructError
@@ -39,7 +39,7 @@ class WireType(Protocol):
 
     @property
     def implicit(self) -> Any:
-        """The default of a field that is given none."""
+        """The default of a field that declares none."""
 
     @property
     def smallest(self) -> int:
@@ -47,31 +47,31 @@ class WireType(Protocol):
 
     @property
     def compact(self) -> WireType:
-        """The form of flexible versions."""
+        """The form of this type in flexible versions."""
 
     @property
     def nullable(self) -> WireType:
-        """The form that also carries None."""
+        """The form of this type that may also be None."""
 
 
 @lru_cache(maxsize=1024)
 def to_uuid(raw: bytes) -> UUID:
-    """The UUID of 16 bytes; cached, as topic ids come again and again and making one takes a microsecond."""
+    """The UUID of 16 bytes. It is cached: topic ids come often, and to make one takes a microsecond."""
     return UUID(bytes=raw)
 
 
 def java_int(value: int) -> int:
-    """The value of a number in Java's int of 32 bits."""
+    """Wrap a number to a Java int of 32 bits."""
     return (value + 0x8000_0000 & 0xFFFF_FFFF) - 0x8000_0000
 
 
 def size_left(stream: Any) -> int:
-    """How many bytes of the stream have not been read."""
+    """The number of bytes of the stream that have not been read."""
     return int(construct.stream_size(stream) - stream.tell())
 
 
 def read(stream: Any, size: int, path: str) -> bytes:
-    """Read exactly `size` bytes; never asks the stream for more than it has."""
+    """Read exactly `size` bytes. Never requests more bytes than the stream has."""
     if size > size_left(stream):
         raise construct.StreamError(f"{size} bytes announced, {size_left(stream)} left", path=path)
     return bytes(stream.read(size))
@@ -96,7 +96,7 @@ class Fixed(construct.FormatField):  # type: ignore[misc]
 
 
 class Uuid(construct.Construct):  # type: ignore[misc]
-    """16 bytes, as in RFC 4122; the nil UUID stands for none."""
+    """A UUID: 16 bytes, as in RFC 4122. The nil UUID stands for null."""
 
     implicit = NIL_UUID
     smallest = 16
@@ -118,8 +118,8 @@ class Uuid(construct.Construct):  # type: ignore[misc]
 
 
 class Varint(construct.Construct):  # type: ignore[misc]
-    """Seven bits per byte, least significant first; zigzag if signed. Bits above `bits` are dropped; more
-    bytes than `bits` need are refused.
+    """A varint: seven bits per byte, least significant first; zigzag if signed. Bits above `bits` are
+    dropped, and more bytes than `bits` need are refused.
     """
 
     implicit = 0
@@ -167,7 +167,7 @@ def encode_uvarint(value: int) -> bytes:
 
 
 class Counted(construct.Construct):  # type: ignore[misc]
-    """A length and the content it counts: the common part of strings, bytes, records and arrays."""
+    """A length and its content: the common part of strings, bytes, records and arrays."""
 
     implicit: Any
     plain_length: Fixed
@@ -218,7 +218,7 @@ class Counted(construct.Construct):  # type: ignore[misc]
         return obj
 
     def content(self, obj: Any) -> Any:
-        """The content whose items the length counts."""
+        """The bytes or elements of a value; their number is the length."""
         return obj
 
     def parse_content(self, length: int, stream: Any, context: Any, path: str) -> Any:
@@ -232,8 +232,10 @@ _SURROGATE = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]?")
 
 
 def _as_java(error: UnicodeError) -> tuple[str, int]:
-    """Replace bytes that are not UTF-8 by one U+FFFD, as Java does: the bytes of an incomplete character
-    together, and also the three bytes of a surrogate, or its first two.
+    """Replace bytes that are not UTF-8 by U+FFFD, as Java does.
+
+    One U+FFFD stands for the bytes of an incomplete character, for the three bytes of a surrogate, and for
+    its first two.
     """
     if not isinstance(error, UnicodeDecodeError):
         raise error
@@ -245,13 +247,13 @@ codecs.register_error(NO_UTF8, _as_java)
 
 
 def can_be_written(text: str) -> bool:
-    """Whether a string that was read can be written again. With U+FFFD in it, it may be too long."""
+    """True if a string that was read is short enough to be written again; each U+FFFD has made it longer."""
     return len(text) <= MAX_STRING_BYTES // 4 or len(text.encode()) <= MAX_STRING_BYTES
 
 
 class String(Counted):
-    """UTF-8, at most 32767 bytes. Bytes that are not UTF-8 are read as U+FFFD, as in Kafka; that takes three
-    bytes, so the string may then be too long to be written again.
+    """A string: UTF-8, at most 32767 bytes. As in Kafka, bytes that are not UTF-8 are read as U+FFFD. That
+    takes three bytes, so the string may then be too long to be written again.
     """
 
     implicit = ""
@@ -273,7 +275,7 @@ class String(Counted):
 
 
 class Bytes(Counted):
-    """Bytes, as they are."""
+    """Bytes, which are read as a copy."""
 
     implicit: Any = b""
 
@@ -283,7 +285,7 @@ class Bytes(Counted):
 
 
 class Records(Bytes):
-    """The bytes of record batches, or None: a slice of the frame, not a copy of it."""
+    """The bytes of record batches, or None. They are read as a memoryview of the frame, not as a copy."""
 
     implicit = None
 
@@ -312,7 +314,7 @@ class Array(Counted):
         return type(self)(self.element, **now | changes)
 
     def parse_content(self, length: int, stream: Any, context: Any, path: str) -> tuple[Any, ...]:
-        # An element of no bytes counts as one byte: else a length could ask for 2**31 - 1 of them.
+        # An element of no bytes counts as one byte: else a length could announce 2**31 - 1 of them.
         if length * max(self.element.smallest, 1) > size_left(stream):
             reason = f"{length} elements announced, {size_left(stream)} bytes left"
             raise construct.RangeError(reason, path=path)
@@ -347,12 +349,12 @@ class Nullable(construct.Construct):  # type: ignore[misc]
 
 
 class TaggedFields(construct.Construct):  # type: ignore[misc]
-    """The end of every structure of a flexible version (KIP-482): fields that name themselves by number.
+    """The end of every structure of a flexible version (KIP-482): fields with a number, the tag.
 
-    `known` maps a tag to (field name, type, default). A value equal to its default is not written; unknown
-    tags are kept as (tag, bytes) under "unknown_tags" and written back. Tags are written in ascending order
-    and read in any: if one comes twice, the last value counts, and a known field ends where its type ends,
-    whatever size was announced. `of_others`: tags of the message's other versions, which are refused.
+    known: maps a tag to (field name, type, default). of_others: tags of the message's other versions, which
+    are refused. A value that equals its default is not written. Unknown tags are kept as (tag, bytes) under
+    "unknown_tags" and written back. Tags are written in ascending order, and read in any order. If a tag
+    comes twice, its last value counts. A known field ends where its type ends, whatever size was announced.
     """
 
     smallest = 1
@@ -391,9 +393,9 @@ class TaggedFields(construct.Construct):  # type: ignore[misc]
 
 
 class Entity(construct.Struct):  # type: ignore[misc]
-    """The fields of one class in one version, in order; parses bytes to its instances, and builds them back.
+    """The fields of one class in one version, in order. Parses bytes to instances, and instances to bytes.
 
-    `fields` are (name, wire type); the tagged section of a flexible version comes last.
+    fields: (name, wire type) of each. The tagged fields of a flexible version come last.
     """
 
     def __init__(

@@ -1,9 +1,9 @@
-"""The table of all messages and versions that exist, and the way from a frame to a message and back.
+"""The table of all messages and versions that exist, and the conversion of frames to messages and back.
 
-A frame is what follows the four bytes of size: a header and a body. Bytes after the body of a request are
-ignored, as in Kafka: librdkafka sends three after some. A memoryview of a frame is copied once. The module
-of a message is imported, and the code for a version written, at its first use: most are never used in one
-process.
+A frame is a header and a body, without the four bytes of size before them. As in Kafka, bytes after the body
+of a request are ignored: librdkafka sends three after some requests. A memoryview of a frame is copied once.
+The module of a message is imported at its first use, and the code for a version is generated at its first
+use: a process never uses most of them.
 """
 
 from __future__ import annotations
@@ -85,12 +85,12 @@ VERSIONS: Final = {
 
 
 _IN_PIECES: Final = frozenset((ApiKey.FETCH,))
-"""The APIs whose responses hold records."""
+"""The APIs whose responses contain records."""
 
 
 class _Messages(Mapping[ApiKey, tuple[Any, Any]]):
-    """Request and response class by API key. Those of INIT_PRODUCER_ID are InitProducerIdRequest and
-    InitProducerIdResponse in schemas/messages/init_producer_id.py, and so on.
+    """The classes of request and response by API key. For example, those of INIT_PRODUCER_ID are
+    InitProducerIdRequest and InitProducerIdResponse in schemas/messages/init_producer_id.py.
     """
 
     def __getitem__(self, api_key: ApiKey) -> tuple[Any, Any]:
@@ -114,7 +114,7 @@ Frame = bytes | bytearray | memoryview
 
 
 class UnsupportedVersion(MalformedMessage):
-    """A request whose API or version is not in the table. `header`: its header."""
+    """A request whose API or version is not in the table. `header` is the request's header."""
 
     def __init__(self, header: RequestHeader) -> None:
         api = _name(header.api_key)
@@ -123,7 +123,7 @@ class UnsupportedVersion(MalformedMessage):
 
 
 class StringTooLong(ValueError):
-    """A response cannot be written, because it repeats a string of the client that is too long."""
+    """A response cannot be written, because it repeats a string from the client that is too long."""
 
 
 def _name(api_key: int) -> str:
@@ -134,7 +134,9 @@ _decoders: dict[bytes, tuple[Decoder, Decoder]] = {}  # key: the first four byte
 
 
 def _request_decoders(start: bytes) -> tuple[Decoder, Decoder] | None:
-    """The decoders of header and body for a request that begins with these four bytes."""
+    """The decoders of header and body for a request that begins with these four bytes; None if it is not in
+    the table.
+    """
     api_key, version = int.from_bytes(start[:2], signed=True), int.from_bytes(start[2:], signed=True)
     if len(start) < 4 or version not in VERSIONS.get(api_key, ()):  # type: ignore[call-overload]
         return None
@@ -145,28 +147,28 @@ def _request_decoders(start: bytes) -> tuple[Decoder, Decoder] | None:
 
 
 def prepare(api_key: ApiKey, version: int) -> None:
-    """Make the code with which a server reads and answers requests of one version, before it is needed."""
+    """Generate, before its first use, the code that reads requests and writes responses of one version."""
     _request_decoders(api_key.to_bytes(2) + version.to_bytes(2))
     _response_encoder(api_key, version)
 
 
 def _unserved_header_version(frame: bytes) -> int:
-    """The header version of a request that is not in the table. It matters only for ApiVersions, which is
-    answered all the same; of any other request only the part that all header versions share is read.
+    """The header version of a request that is not in the table. It matters only for ApiVersions, which gets
+    an answer all the same. For any other request only the part that all header versions share is read.
     """
     api_key, version = int.from_bytes(frame[:2], signed=True), int.from_bytes(frame[2:4], signed=True)
     return 2 if api_key == ApiKey.API_VERSIONS and version > 0 else 1
 
 
 def decode_request_header(frame: Frame) -> tuple[RequestHeader, int]:
-    """The header of a request, and where its body begins. Raises MalformedMessage."""
+    """The header of a request, and the offset of its body. Raises MalformedMessage."""
     frame = bytes(frame)
     found = _decoders.get(frame[:4]) or _request_decoders(frame[:4])
     return (found[0] if found else decoder(RequestHeader, _unserved_header_version(frame)))(frame, 0)
 
 
 def decode_request(frame: Frame, max_elements: int = NO_LIMIT) -> tuple[RequestHeader, Any]:
-    """Header and body of a request.
+    """The header and the body of a request.
 
     Raises UnsupportedVersion for an API or version that is not in the table, MalformedMessage for a header or
     a body that cannot be read, and TooManyElements for a header or a body with more than `max_elements`.
@@ -185,7 +187,7 @@ def decode_request(frame: Frame, max_elements: int = NO_LIMIT) -> tuple[RequestH
 def encode_response(
     api_key: int, api_version: int, correlation_id: int, response: Any, max_elements: int = NO_LIMIT
 ) -> bytes:
-    """A response with its header, joined. Raises what `encode_reply` does."""
+    """A response with its header, as one piece. Raises the same as `encode_reply`."""
     return bytes(encode_reply(api_key, api_version, correlation_id, response, max_elements))
 
 
@@ -197,13 +199,13 @@ def encode_reply(
     max_elements: int = NO_LIMIT,
     max_bytes: int = NO_LIMIT,
 ) -> bytes | Pieces:
-    """A response with its header; in pieces if it holds records, which are then not copied.
+    """A response with its header. It is in pieces if its API has records, which are then not copied.
 
-    max_bytes: in its strings and bytes, without its records.
+    max_bytes: most bytes in its strings and bytes, without its records.
 
-    Raises TooManyElements or TooManyBytes if it has more; StringTooLong for a string of more than 32767
-    bytes, as a name that a client sent may have become (see `primitives.String`); and ValueError for any
-    other value that this version cannot carry.
+    Raises TooManyElements or TooManyBytes if it has more. Raises StringTooLong for a string of more than
+    32767 bytes: a name from a client may have become that long (see `primitives.String`). Raises ValueError
+    for any other value that this version cannot carry.
     """
     encode, header_end = _response_encoder(api_key, api_version)
     try:
@@ -216,7 +218,9 @@ def encode_reply(
 
 
 def encode_in_pieces(api_key: int, api_version: int, correlation_id: int, response: Any) -> Pieces:
-    """A response with its header; long bytes in it are not copied. Raises what encode_reply does."""
+    """A response with its header, in pieces; long bytes in it are not copied. Raises StringTooLong and
+    ValueError like `encode_reply`.
+    """
     cls: Any = type(response)
     _, header_end = _response_encoder(api_key, api_version)
     try:
@@ -231,7 +235,7 @@ def encode_in_pieces(api_key: int, api_version: int, correlation_id: int, respon
 def body_size(
     api_version: int, response: Any, max_elements: int = NO_LIMIT, max_bytes: int = NO_LIMIT
 ) -> Size:
-    """The size of a response without its header, which is not written for it.
+    """The size of a response without its header. The response is not written.
 
     Raises TooManyElements or TooManyBytes if it has more, and ValueError if it cannot be measured.
     """
@@ -249,7 +253,7 @@ def _holds_long_string(value: Any) -> bool:
 
 @cache
 def _response_encoder(api_key: int, version: int) -> tuple[Callable[..., bytes | Pieces], bytes]:
-    """The encoder of the body, and the bytes of the header after the correlation id."""
+    """The encoder of a response's body, and the bytes of its header after the correlation id."""
     response = MESSAGES[ApiKey(api_key)][1]
     has_tags = response_header_version(api_key, definition(response).is_flexible(version))
     new_encoder: Callable[..., Callable[..., bytes | Pieces]]
@@ -266,7 +270,7 @@ def encode_request(header: RequestHeader, request: Any) -> bytes:
 
 
 def decode_response(api_key: int, api_version: int, frame: bytes | memoryview) -> tuple[int, Any]:
-    """Correlation id and body of a response, as a client reads it. Raises MalformedMessage."""
+    """The correlation id and the body of a response, as a client reads it. Raises MalformedMessage."""
     frame = bytes(frame)
     response = MESSAGES[ApiKey(api_key)][1]
     header_version = response_header_version(api_key, definition(response).is_flexible(api_version))

@@ -1,10 +1,10 @@
-"""Each version of a message as two straight-line Python functions, written from its construct tree.
+"""Generates, from the construct tree of each version of a message, Python functions that read and write it.
 
-`message.struct(cls, version)` is the readable definition. At the first use of that version it is walked once
-and becomes the text of two functions, one that reads the same bytes and one that writes them. Neighbouring
-numbers, with the length that follows them, are one `struct.Struct`; strings are cut out in place; loops and
-fields are written out. The fields that a line of text reads or writes are noted beside it, so that the line
-number of an error gives its field, at no cost until then.
+`message.struct(cls, version)` is the readable definition. At the first use of a version its tree is walked
+once and becomes the text of functions: one that reads the same bytes, one that writes them, one that measures
+them. Neighbouring numbers, with the length that follows them, become one `struct.Struct`; strings are sliced
+in place; loops and fields are spelled out. Each line of the text has a note of the fields that it reads or
+writes. So the line number of an error gives its field, and this costs nothing until an error happens.
 """
 
 from __future__ import annotations
@@ -58,23 +58,23 @@ def encoder(cls: Any, version: int) -> Encoder:
 
 @cache
 def piece_encoder(cls: Any, version: int) -> Callable[..., Pieces]:
-    """As `encoder`, but the function does not join the pieces."""
+    """Like `encoder`, but the function returns the pieces without joining them."""
     function: Any = Writing(cls.__name__, struct(cls, version), version).compile("Pieces({})")
     return cast(Callable[..., Pieces], function)
 
 
 @cache
 def measurer(cls: Any, version: int) -> Measurer:
-    """measure(message, left, left_bytes) -> Size, without writing it.
+    """measure(message, left, left_bytes) -> Size, without writing the message.
 
-    Raises what `encoder` does, and TooManyBytes if the whole message takes more than `left_bytes`. A value
-    that the version cannot carry may pass, if it has a size.
+    Raises the same as `encoder`, but TooManyBytes if the whole message takes more than `left_bytes`. A value
+    that the version cannot carry may be measured without an error, if it has a size.
     """
     return Measuring(cls.__name__, struct(cls, version), version).compile()
 
 
 def decode(cls: Callable[..., T], version: int, data: bytes | memoryview) -> T:
-    """The message that fills `data` exactly. Raises MalformedMessage."""
+    """Decode the message that fills `data` exactly. Raises MalformedMessage."""
     frame = bytes(data)
     value: T
     value, end = decoder(cls, version)(frame, 0)

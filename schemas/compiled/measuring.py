@@ -1,4 +1,4 @@
-"""Writes the function that measures one version of a message: its bytes, counted without being written."""
+"""Generates the function that counts the bytes of one version of a message without writing them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Size(NamedTuple):
 
     bytes: int
     elements: int
-    """In all its arrays together."""
+    """The number of elements of all arrays together."""
 
 
 def _uvarint_bytes(value: int) -> int:
@@ -35,7 +35,7 @@ def _text_bytes(text: str) -> int:
 
 
 def _tags_bytes(tags: Iterable[tuple[int, int]]) -> int:
-    """The bytes of tagged fields. tags: tag and number of bytes of each."""
+    """The number of bytes of a section of tagged fields. tags: (tag, number of bytes) of each field."""
     known = dict(tags)
     fields = (_uvarint_bytes(tag) + _uvarint_bytes(count) + count for tag, count in known.items())
     return _uvarint_bytes(len(known)) + sum(fields)
@@ -51,8 +51,8 @@ _RUNTIME: Final[dict[str, Any]] = {
 
 
 class Measuring(Text):
-    """Writes measure(value, left, left_bytes). Sizes that are known now are summed in `fixed_bytes` until a
-    loop or a branch begins.
+    """Generates measure(value, left, left_bytes). Sizes that are known already are summed in `fixed_bytes`
+    until a loop or a branch begins.
     """
 
     def __init__(self, name: str, entity: Any, version: int) -> None:
@@ -72,7 +72,7 @@ class Measuring(Text):
         }
 
     def compile(self) -> Measurer:
-        """The function, which returns a Size."""
+        """Generate the function, which returns a Size."""
         self.line("most, most_bytes = left, left_bytes")
         self.measure_entity(self.entity, "value", "")
         self.flush()
@@ -84,7 +84,7 @@ class Measuring(Text):
         return found
 
     def explain(self, failure: BaseException) -> ValueError:
-        """The exception for a failure in the text. The encoder finds out which field it is."""
+        """The exception for a failure in the generated function. It names no field; the encoder would."""
         return ValueError(f"{self.name} v{self.version}: {failure}")
 
     def measure(self, wire: Any, value: str, path: str) -> None:
@@ -94,7 +94,7 @@ class Measuring(Text):
         self.fixed_bytes += size
 
     def flush(self) -> None:
-        """Count all that is known, before a loop or a branch begins."""
+        """Count all known sizes, before a loop or a branch begins."""
         if self.fixed_bytes:
             self.spend_bytes(str(self.fixed_bytes))
             self.fixed_bytes = 0
@@ -103,14 +103,14 @@ class Measuring(Text):
         self.spend_bytes(f"{self.constant('varint_', partial(_varint_bytes, wire))}({value})")
 
     def length(self, wire: primitives.Counted, count: str) -> str:
-        """The bytes of a length, as text; "0" if they are among the fixed ones."""
+        """An expression for the number of bytes of a length; "0" if `fixed_bytes` has counted them."""
         if wire.is_compact:
             return f"(1 if {count} < 127 else uvarint_bytes({count} + 1))"
         self.fixed(wire.plain_length.length)
         return "0"
 
     def content(self, wire: primitives.Counted, value: str, path: str, *, measure: str) -> None:
-        """Count a string, or bytes."""
+        """Count a string or bytes. measure: the function that returns the number of bytes."""
         item, count = self.new("item"), self.new("count")
         self.line(f"{item} = {value}")
         if wire.is_nullable:
@@ -175,7 +175,9 @@ class Measuring(Text):
             self.spend_bytes(f"(tags_bytes({tags}) if {tags} else 1)")
 
     def tagged(self, tag: int, wire: Any, value: str, default: Any, tags: str, path: str) -> None:
-        """Add a known field to the tags, unless it equals its default. Its bytes are counted with them."""
+        """Add the size of a known field to `tags`, unless the field equals its default. `tags_bytes` counts
+        it later.
+        """
         item, before, usual = self.new("item"), self.new("before"), self.literal(default)
         self.line(f"{item} = {value}")
         test = f"is not {usual} and {item} != {usual}" if usual.startswith("default_") else f"!= {usual}"

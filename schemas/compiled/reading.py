@@ -1,4 +1,4 @@
-"""Writes the function that reads one version of a message."""
+"""Generates the function that reads one version of a message."""
 
 from __future__ import annotations
 
@@ -30,26 +30,26 @@ def _varint(frame: bytes, offset: int, bits: int = 32, signed: bool = False) -> 
 
 
 def _length(frame: bytes, offset: int) -> tuple[int, int]:
-    """A compact length, which is one more than the length; 0 or less for null."""
+    """Read a compact length, which is one more than the length; null is 0 or less."""
     count, offset = _varint(frame, offset)
     return java_int(count - 1) + 1, offset
 
 
 def _tag_count(frame: bytes, offset: int) -> tuple[int, int]:
-    """How many tagged fields follow; none if it is less than 0."""
+    """Read the number of tagged fields that follow. A negative number means none."""
     count, offset = _varint(frame, offset)
     return java_int(count), offset
 
 
 def _tag(frame: bytes, offset: int) -> tuple[int, int, int]:
-    """A tagged field's number, the size it announces, and where its value begins."""
+    """Read the beginning of a tagged field: its tag, the announced size, and the offset of its value."""
     tag, offset = _varint(frame, offset)
     size, offset = _varint(frame, offset)
     return tag, size, offset
 
 
 def _unknown_tag(frame: bytes, offset: int, tag: int, size: int) -> tuple[tuple[int, bytes], int]:
-    """An unknown tagged field with its number, and where it ends."""
+    """Read the value of an unknown tagged field. Returns (tag, value), and the offset after it."""
     end = offset + size
     if end > len(frame):
         refuse(f"{size} bytes announced, {len(frame) - offset} left")
@@ -79,7 +79,7 @@ _RUNTIME: Final[dict[str, Any]] = {
 
 
 class Reading(Text):
-    """Writes decode(frame, offset, left). Numbers wait in `pending` until they can be unpacked together."""
+    """Generates decode(frame, offset, left). Numbers stay in `pending` until they are unpacked together."""
 
     def __init__(self, name: str, entity: Any, version: int) -> None:
         super().__init__(name, entity, version, f"def decode(frame, offset, left={NO_LIMIT}):", _RUNTIME)
@@ -111,7 +111,7 @@ class Reading(Text):
         return found
 
     def explain(self, failure: BaseException, frame: bytes, offset: int) -> MalformedMessage:
-        """The exception for a failure in the text: which field, where."""
+        """The exception for a failure in the generated function: it names the field and the offset."""
         place = self.places[line_of(failure)]
         field, reason = "", str(failure)
         for field, size in place:  # noqa: B007
@@ -129,7 +129,7 @@ class Reading(Text):
         self.pending.append((target, letter, path))
 
     def flush(self) -> None:
-        """Write one unpack for all pending numbers."""
+        """Generate one unpack for all pending numbers."""
         pending, self.pending = self.pending, []
         if not pending:
             return
@@ -158,7 +158,9 @@ class Reading(Text):
         self.line(f"{target}, offset = varint(frame, offset, {wire.bits}, {wire.signed})", [(path, 0)])
 
     def length(self, wire: primitives.Counted, path: str) -> str:
-        """Read a length into a variable: null is less than 0 or, in compact form, less than 1."""
+        """Generate the reading of a length into a variable, and return its name. Null is less than 0 or, in
+        compact form, less than 1.
+        """
         count = self.new("count")
         self.pend("B" if wire.is_compact else wire.plain_length.code, count, path)
         self.flush()
@@ -170,7 +172,7 @@ class Reading(Text):
 
     @contextmanager
     def present(self, wire: primitives.Counted, count: str, target: str, path: str) -> Iterator[None]:
-        """A block for a value that is not null; null is assigned or refused here."""
+        """A block that is run for a value other than null. Before it, null is assigned or refused."""
         place = [(path, 0)]
         low = 1 if wire.is_compact else 0
         if wire.is_nullable:
@@ -183,7 +185,9 @@ class Reading(Text):
             yield
 
     def cut(self, wire: primitives.Counted, target: str, path: str, expression: str) -> None:
-        """Read a length, then assign `expression`; {} in it stands for the slice of the content."""
+        """Generate: read a length, then assign `expression`, in which {} stands for the slice of the
+        content.
+        """
         count = self.length(wire, path)
         with self.present(wire, count, target, path):
             end, place = self.new("end"), [(path, 0)]
@@ -234,7 +238,7 @@ class Reading(Text):
         self.line(f"{target} = {value}")
 
     def read_entity(self, wire: primitives.Entity, target: str, path: str) -> None:
-        """Fill a mutable twin, then set its class to the frozen one; see schemas.message."""
+        """Generate: fill a mutable twin, then set its class to the frozen one; see schemas.message."""
         self.flush()
         definition = message.definition(wire.entity)
         value = self.new("value")

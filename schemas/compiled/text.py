@@ -1,4 +1,4 @@
-"""The text of a function while it is being written: the common part of reading and writing."""
+"""The text of a function that is being generated: the common part of reading, writing and measuring."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from schemas.message import TooManyBytes, TooManyElements
 from schemas.primitives import MAX_STRING_BYTES
 
 NO_LIMIT = sys.maxsize
-Place = list[tuple[str, int]]  # what a line reads or writes: paths of fields, and how many bytes each
+Place = list[tuple[str, int]]  # the fields that a line reads or writes: path and number of bytes of each
 
 
 class Refused(ValueError):
-    """A field cannot be read or written; `explain` finds out which one."""
+    """A field cannot be read or written; `explain` finds its name."""
 
 
 def refuse(reason: str) -> NoReturn:
@@ -30,18 +30,18 @@ def long_string(length: int) -> int:
 
 
 def line_of(failure: BaseException) -> int:
-    """The index, in the text, of the line that failed."""
+    """The index of the line of the generated text that failed."""
     assert failure.__traceback__ is not None
     return failure.__traceback__.tb_lineno - 1
 
 
 def join(path: str, name: str) -> str:
-    """The path of a field inside another."""
+    """The path of the field `name` inside the field at `path`."""
     return f"{path}.{name}" if path else name
 
 
 class Text(ABC):
-    """The text of a function while it is being written."""
+    """The text of a function that is being generated, line by line."""
 
     def __init__(self, name: str, entity: Any, version: int, header: str, env: dict[str, Any]) -> None:
         self.entity = entity
@@ -65,44 +65,44 @@ class Text(ABC):
 
     @contextmanager
     def block(self, text: str, place: Place | None = None) -> Iterator[None]:
-        """Indent under `text` all lines that are written inside the `with`."""
+        """Add the line `text`, and indent all lines that are added within the `with`."""
         self.line(text, place)
         self.depth += 1
         yield
         self.depth -= 1
 
     def spend(self, count: str) -> None:
-        """Count the elements of an array, before any of them is read or written."""
+        """Generate a count of an array's elements, for before any of them is read or written."""
         self.line(f"left -= {count}")
         self.line("if left < 0: raise TooManyElements")
 
     def spend_bytes(self, count: str) -> None:
-        """Count the bytes of a string, or of other content of any length."""
+        """Generate a count of the bytes of a string, or of other content of variable length."""
         self.line(f"left_bytes -= {count}")
         self.line("if left_bytes < 0: raise TooManyBytes")
 
     def new(self, prefix: str) -> str:
-        """A variable that no other line uses."""
+        """A new name for a variable, which begins with `prefix`."""
         self.count += 1
         return f"{prefix}{self.count}"
 
     def constant(self, prefix: str, value: Any) -> str:
-        """A name for a value that the text cannot spell."""
+        """Make a value available to the text, and return its name there."""
         name = self.new(prefix)
         self.env[name] = value
         return name
 
     def literal(self, value: Any) -> str:
-        """A default value as text."""
+        """A Python expression for a default value."""
         plain = value is None or value == () or type(value) in (bool, int, str, bytes)
         return repr(value) if plain else self.constant("default_", value)
 
     @abstractmethod
     def explain(self, *arguments: Any) -> Exception:
-        """The exception that the function raises if it fails."""
+        """The exception that the generated function raises for a failure."""
 
     def finish(self, function: str) -> Any:
-        """The function that the text defines."""
+        """Compile the text, and return the function that it defines. function: the function's name."""
         code = compile("\n".join(self.lines), f"<{self.name} v{self.version} {function}>", "exec")
         exec(code, self.env)
         return self.env[function]

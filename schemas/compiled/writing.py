@@ -1,4 +1,4 @@
-"""Writes the function that writes one version of a message."""
+"""Generates the function that writes one version of a message."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from schemas.primitives import encode_uvarint
 Encoder = Callable[..., bytes]
 
 MOST_PIECES: Final = 1024
-"""So many pieces of a long message are joined before the next ones are made."""
+"""The number of pieces of a long message after which they are joined to one."""
 
 
 def _encode_tags(tags: Iterable[tuple[int, bytes]]) -> bytes:
@@ -43,7 +43,7 @@ _elements: Final[dict[Any, Encoder]] = {}
 
 
 def write_element(name: str, entity: Any, version: int, value: Any) -> bytes:
-    """The bytes of one element of an array; its function is written at its first use."""
+    """The bytes of one element of an array. The function for it is generated at the first use."""
     encode = _elements.get(entity)
     if encode is None:
         encode = _elements[entity] = Writing(name, entity, version).compile()
@@ -51,7 +51,7 @@ def write_element(name: str, entity: Any, version: int, value: Any) -> bytes:
 
 
 class Writing(Text):
-    """Writes encode(value, head, left, left_bytes). Numbers wait in `numbers` until they can be packed
+    """Generates encode(value, head, left, left_bytes). Numbers wait in `numbers` until they can be packed
     together; finished expressions wait in `pieces` until a loop or a branch begins.
     """
 
@@ -61,7 +61,7 @@ class Writing(Text):
         self.out = "out"
         self.numbers: list[tuple[str, str, str]] = []  # (expression, format letter, path)
         self.pieces: list[tuple[str, Place]] = [("head", [])]
-        self.is_begun = False  # whether the list `out` exists
+        self.is_begun = False  # True once the list `out` exists
         self.writers: dict[type, Callable[[Any, str, str], None]] = {
             primitives.Fixed: self.fixed,
             primitives.Uuid: self.uuid,
@@ -75,7 +75,9 @@ class Writing(Text):
         }
 
     def compile(self, result: str = "b''.join({})") -> Encoder:
-        """The function that returns `result`; {} in it stands for the pieces of the message."""
+        """Generate the function. result: the expression that it returns; {} in it stands for the pieces of
+        the message.
+        """
         self.write_entity(self.entity, "value", "")
         self.join(f"return {result}")
         self.depth = 1
@@ -85,7 +87,7 @@ class Writing(Text):
         return found
 
     def explain(self, failure: BaseException) -> ValueError:
-        """The exception for a failure in the text: which field, why."""
+        """The exception for a failure in the generated function: it names the fields and the reason."""
         fields = ", ".join(dict.fromkeys(path for path, _ in self.places[line_of(failure)]))
         reason = "None, where null is not allowed" if "NoneType" in str(failure) else str(failure)
         return ValueError(f"{self.name} v{self.version}.{fields}: {reason}")
@@ -98,7 +100,7 @@ class Writing(Text):
         self.pieces.append((expression, place))
 
     def pack(self) -> None:
-        """Make one piece of the waiting numbers."""
+        """Pack the waiting numbers into one piece."""
         numbers, self.numbers = self.numbers, []
         if numbers:
             shape = struct.Struct(">" + "".join(letter for _, letter, _ in numbers))
@@ -107,7 +109,7 @@ class Writing(Text):
             self.pieces.append((f"{pack}({values})", [(path, 0) for _, _, path in numbers]))
 
     def join(self, statement: str) -> None:
-        """Write `statement`; {} in it stands for everything written so far."""
+        """Add the line `statement`, in which {} stands for all pieces so far."""
         if self.is_begun:
             self.flush()
             self.line(statement.format(self.out))
@@ -115,7 +117,7 @@ class Writing(Text):
             self.write_pieces(*statement.split("{}"))
 
     def flush(self) -> None:
-        """Write all waiting pieces, before a loop or a branch begins."""
+        """Add all waiting pieces to the text, before a loop or a branch begins."""
         self.pack()
         if not self.is_begun:
             self.is_begun = True
@@ -124,7 +126,7 @@ class Writing(Text):
             self.write_pieces(f"{self.out} += ", "")
 
     def write_pieces(self, before: str, after: str) -> None:
-        """Write a tuple of the pieces, each on a line of its own, so that an error finds its field."""
+        """Add a tuple of the pieces to the text. Each has its line, so that an error finds its field."""
         self.pack()
         self.line(f"{before}(")
         for expression, place in self.pieces:
@@ -143,7 +145,7 @@ class Writing(Text):
         self.piece(f"{build}({value})", [(path, 0)])
 
     def length(self, wire: primitives.Counted, count: str, path: str) -> None:
-        """Write a length; in compact form `count` is one more than the length."""
+        """Generate the writing of a length. count: in compact form, one more than the length."""
         if wire.is_compact:
             checked = f"long_string({count})" if isinstance(wire, primitives.String) else count
             self.piece(f"UVARINT[{count}] if {count} < 128 else uvarint({checked})", [(path, 0)])
@@ -153,7 +155,10 @@ class Writing(Text):
     def counted(
         self, wire: primitives.Counted, value: str, path: str, content: str, empty: str, spends: bool = False
     ) -> str:
-        """Write the length of a value and leave its content in a variable. spends: count its bytes."""
+        """Generate the writing of a value's length, and return the variable with its content.
+
+        spends: True to count the content's bytes.
+        """
         data, count, place = self.new("data"), self.new("count"), [(path, 0)]
         more = " + 1" if wire.is_compact else ""
         if wire.is_nullable:
@@ -176,7 +181,9 @@ class Writing(Text):
         self.piece(self.counted(wire, value, path, "", "b''", spends=True), [(path, 0)])
 
     def records(self, wire: primitives.Records, value: str, path: str) -> None:
-        """Write records. They are not counted: what reads them from the log limits them."""
+        """Generate the writing of records. Their bytes are not counted: Fetch limits them when it reads the
+        log.
+        """
         self.piece(self.counted(wire, value, path, "", "b''"), [(path, 0)])
 
     def array(self, wire: primitives.Array, value: str, path: str) -> None:
@@ -201,7 +208,7 @@ class Writing(Text):
             self.loop(wire, items, path)
 
     def loop(self, wire: primitives.Array, items: str, path: str) -> None:
-        """Write the elements one by one."""
+        """Generate a loop that writes the elements one by one."""
         self.spend(f"len({items})")
         item = self.new("item")
         with self.block(f"for {item} in {items}:", [(path, 0)]):
@@ -210,7 +217,7 @@ class Writing(Text):
             self.join_some()
 
     def join_some(self) -> None:
-        """Make one piece of many: small ones take ten times the memory of their bytes."""
+        """Generate the joining of many pieces: small pieces take ten times the memory of their bytes."""
         tail = f"{self.out}[{self.out}_joined:]"
         with self.block(f"if len({self.out}) - {self.out}_joined > {MOST_PIECES}:"):
             self.line(f"{tail} = (block({tail}),)")
@@ -239,7 +246,9 @@ class Writing(Text):
             self.piece(f"encode_tags({tags}) if {tags} else b'\\0'", place)
 
     def tagged(self, tag: int, wire: Any, value: str, default: Any, tags: str, path: str) -> None:
-        """Add a known field to the tags unless it equals its default, apart from the waiting pieces."""
+        """Generate: add a known field to `tags`, unless it equals its default. Its pieces are kept apart from
+        those that wait.
+        """
         item, usual = self.new("item"), self.literal(default)
         self.line(f"{item} = {value}", [(path, 0)])
         test = f"is not {usual} and {item} != {usual}" if usual.startswith("default_") else f"!= {usual}"

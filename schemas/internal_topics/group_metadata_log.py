@@ -1,13 +1,13 @@
 """Keys and values of __consumer_offsets, the topic in which Kafka keeps committed offsets and classic groups.
 
-A key is an int16 with the kind of the record, then its fields; a value is an int16 version, then the fields
-of that version; a null value deletes what its key names. Kinds 0 and 1 are both committed offsets, kind 2 is
-a group. Higher kinds, of consumer, share and streams groups, are an `UnknownKey` here.
+A key is an int16 with the kind of the record, then its fields. A value is an int16 version, then the fields
+of that version. A null value deletes the offset or group that its key names. Kinds 0 and 1 are both committed
+offsets, kind 2 is a group. Higher kinds, of consumer, share and streams groups, are read as an `UnknownKey`.
 
 Offsets: v1 expire_timestamp, gone again in v2 (KIP-211); v3 leader_epoch (KIP-320); v4 flexible (KIP-915),
 topic_id (KIP-848). Groups: v1 rebalance_timeout (KIP-62); v2 current_state_timestamp (KIP-211);
 v3 group_instance_id (KIP-345); v4 flexible (KIP-915). All versions are read. As in Kafka 4.2, groups are
-written in v3 and offsets in v4, or in v1 without a leader epoch if they expire at a time of their own.
+written in v3 and offsets in v4. An offset with an expire_timestamp is written in v1, without a leader epoch.
 """
 
 from dataclasses import dataclass
@@ -19,10 +19,10 @@ from schemas import compiled
 from schemas.message import MalformedMessage, entity, field, message
 from schemas.primitives import array, bytes_, int32, int64, nullable_string, string, uuid
 
-VERSIONS: Final = range(5)  # of both values
+VERSIONS: Final = range(5)  # of OffsetCommitValue and of GroupMetadataValue
 TopicId = UUID
 NO_ID: Final = UUID(int=0)
-"""Stands for a topic whose id is not known."""
+"""The id of a topic whose id is not known."""
 
 
 @message(versions=range(1), flexible=None)
@@ -41,14 +41,14 @@ class OffsetCommitValue:
     metadata: str = field(string)
     commit_timestamp: int = field(int64)
     expire_timestamp: int = field(int64, since=1, until=1, default=-1)
-    """-1 if it expires by the broker's retention."""
+    """-1 if the broker's retention decides when the offset expires."""
     topic_id: UUID = field(uuid, since=4, tag=0)
-    """NO_ID if it was not known."""
+    """NO_ID if the topic's id was not known at the commit."""
 
 
 @message(versions=range(4, 5), flexible=4)
 class _UntaggedOffsetCommitValue:
-    """An OffsetCommitValue of v4 as far as it has no tagged field."""
+    """An OffsetCommitValue of v4 without tagged fields."""
 
     offset: int = field(int64)
     leader_epoch: int = field(int32)
@@ -70,10 +70,10 @@ class MemberMetadata:
     client_id: str = field(string)
     client_host: str = field(string)
     rebalance_timeout: int = field(int32, since=1, default=-1)
-    """-1 if the record had none."""
+    """-1 if the record had no rebalance timeout."""
     session_timeout: int = field(int32)
     subscription: bytes = field(bytes_)
-    """The member's subscription in the chosen protocol; those in other protocols are not kept."""
+    """The member's subscription for the chosen protocol; those for other protocols are not stored."""
     assignment: bytes = field(bytes_)
 
 
@@ -82,7 +82,7 @@ class GroupMetadataValue:
     """A group as of its last completed rebalance, or without members."""
 
     protocol_type: str = field(string)
-    """Empty if the group has none."""
+    """Empty if the group has no protocol type."""
     generation: int = field(int32)
     protocol: str | None = field(nullable_string)
     leader: str | None = field(nullable_string)
@@ -92,7 +92,7 @@ class GroupMetadataValue:
 
 @dataclass(frozen=True, slots=True)
 class UnknownKey:
-    """A key of another kind: its number, and the bytes after that."""
+    """A key of another kind: the kind's number, and the bytes after it."""
 
     kind: int
     data: bytes
@@ -106,11 +106,11 @@ VALUES: Final[dict[Any, Any]] = {OffsetCommitKey: OffsetCommitValue, GroupMetada
 
 
 _TOPIC_ID_FOLLOWS: Final = b"\1\0\x10"
-"""One tagged field, of tag 0 and 16 bytes."""
+"""The beginning of a section with one tagged field: a count of 1, tag 0, a size of 16 bytes."""
 
 
 def decode_key(data: bytes) -> Key:
-    """Decode a key; an unknown kind is no error. Raises MalformedMessage for bytes that are not a key."""
+    """Decode a key; an unknown kind gives an UnknownKey. Raises MalformedMessage."""
     kind = _number(data, "key")
     if kind not in KEYS:
         return UnknownKey(kind, data[2:])
@@ -140,13 +140,15 @@ def decode_value(key: Key, data: bytes | None) -> Value | None:
 
 
 def is_plain_offset_commit(data: bytes) -> bool:
-    """Whether `data` is surely an OffsetCommitValue for `decode_plain_offset_commit`, told without decoding
-    it: v4, as Kafka 4.2 writes it, with metadata of less than 127 bytes and no tagged field but the topic id.
+    """True if `decode_plain_offset_commit` can certainly decode `data`; the check does not decode it.
+
+    Such a value is an OffsetCommitValue of v4, as Kafka 4.2 writes it, with metadata of less than 127 bytes
+    and no tagged field but the topic id.
     """
     size = len(data)
     if size < 24 or data[:2] != b"\0\4":
         return False
-    length = data[14]  # of the metadata, and one more
+    length = data[14]  # one more than the length of the metadata
     if size == length + 23:
         return data[-1] == 0 and length < 128
     return size == length + 41 and data[-19:-16] == b"\1\0\x10" and 0 < length < 128
@@ -158,7 +160,7 @@ def decode_plain_offset_commit(data: bytes) -> OffsetCommitValue:
 
 
 def encode_key(key: Key) -> bytes:
-    """The bytes of a key; the key of an offset is written as kind 1."""
+    """The bytes of a key. The key of an offset is written as kind 1."""
     if isinstance(key, UnknownKey):
         return key.kind.to_bytes(2, signed=True) + key.data
     cls: Any = type(key)
@@ -167,7 +169,7 @@ def encode_key(key: Key) -> bytes:
 
 
 def encode_value(value: Value) -> bytes:
-    """The bytes of a value, in the version in which Kafka 4.2 writes it."""
+    """The bytes of a value, in the version that Kafka 4.2 writes."""
     if isinstance(value, GroupMetadataValue):
         return _encode(value, 3)
     if value.expire_timestamp != -1:
@@ -176,7 +178,7 @@ def encode_value(value: Value) -> bytes:
 
 
 def _encode_plain_offset_commit(value: Any) -> bytes:
-    """The same as by the general way, in half the time: each commit comes here."""
+    """Like `_encode(value, 4)`, in half the time. A hot path: every commit is written by it."""
     if value.unknown_tags:
         return _encode(value, 4)
     encode, start = _encoder(_UntaggedOffsetCommitValue, 4)
@@ -205,5 +207,5 @@ def _decode(cls: Any, version: int, data: bytes) -> Any:
 
 @cache
 def _encoder(cls: Any, version: int) -> tuple[compiled.Encoder, bytes]:
-    """The encoder of one version, and the bytes of its number, with which a value begins."""
+    """The encoder of one version, and the two bytes of the version with which a value begins."""
     return compiled.encoder(cls, version), version.to_bytes(2)

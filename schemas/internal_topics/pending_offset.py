@@ -1,8 +1,8 @@
-"""Key and value of the pending offsets in __kshim_groups: a transaction has committed them, and they count if
-its end, a marker of Kafka's behind them in the log, says so.
+"""Key and value of the pending offsets in __kshim_groups, which a client has committed in a transaction.
 
-They wrap key and value of an offset as __consumer_offsets has them. The key begins with an int16, the kind of
-the record, of which Kafka has none. A null value: nothing of the transaction is left to be told.
+They count if the transaction is committed: Kafka's marker behind them in the log says so. They wrap the key
+and the value that the offset has in __consumer_offsets. The key begins with an int16, a kind of record that
+Kafka does not use. A null value removes a pending offset that is no longer needed.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ _VERSION: Final = 0
 
 
 class PendingKey(NamedTuple):
-    """Which offset, and by whose transaction. Each record has a key of its own, so that compaction removes
-    none in favour of one that does not count.
+    """An offset, and the producer in whose transaction it is. Every record has another key, so compaction
+    does not replace a record by a later one that does not count.
     """
 
     producer_id: int
     number: int
-    """That of no other record of the shard."""
+    """A number that no other record of the shard has."""
     offset_key: bytes
 
 
 class PendingValue(NamedTuple):
-    """What is committed."""
+    """A pending offset's value."""
 
     producer_epoch: int
     since: int
-    """Where the transaction's marker can be at the earliest: if one of its producer lies from there on up to
-    this record, this record came too late, and does not count.
+    """The earliest offset that the transaction's marker can have. If the producer has a marker between that
+    offset and this record, this record came too late, and does not count.
     """
     offset_value: bytes
 
@@ -46,7 +46,7 @@ def encode_pending_key(key: PendingKey) -> bytes:
 
 
 def decode_pending_key(data: bytes) -> PendingKey:
-    """The key that begins with `KEY`. Raises MalformedMessage."""
+    """Decode a key that begins with `KEY`. Raises MalformedMessage."""
     if len(data) <= _KEY.size:
         raise MalformedMessage("it is too short", api="PendingOffset", version=_VERSION)
     _, producer_id, number = _KEY.unpack_from(data)
@@ -58,7 +58,7 @@ def encode_pending_value(value: PendingValue) -> bytes:
 
 
 def decode_pending_value(data: bytes) -> PendingValue:
-    """Raises MalformedMessage, also for an unknown version."""
+    """Decode a value. Raises MalformedMessage, also for an unknown version."""
     version, epoch, since = _VALUE.unpack_from(data) if len(data) > _VALUE.size else (-1, -1, -1)
     if version != _VERSION:
         raise MalformedMessage("an unknown version", api="PendingOffset", version=version)

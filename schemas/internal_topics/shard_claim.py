@@ -1,8 +1,8 @@
-"""Key and value of the claims in __kshim_groups, the topic in which several kshim in front of a Kafka cluster
-keep their groups: who leads a shard. The other records of that topic are those of __consumer_offsets.
+"""Key and value of the claims in __kshim_groups, which say which process leads a shard.
 
-Like these, the key is an int16 with the kind of the record, of which Kafka has none; it has no fields, so
-compaction keeps the newest claim of a shard.
+Several kshim in front of a Kafka cluster keep their groups in that topic. Its other records are like those of
+__consumer_offsets. A claim's key is an int16 with a kind of record that Kafka does not use. It has no fields,
+so compaction keeps the newest claim of a shard.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ _VERSION: Final = 0
 
 @message(versions=range(1), flexible=0)
 class ShardClaim:
-    """One process claims a shard, leads it on, or lets go of it."""
+    """The record with which a process claims a shard, goes on to lead it, or releases it."""
 
     claim_id: UUID = field(uuid)
-    """Not that of any other claim, by whomever."""
+    """An id that no other claim of any process has."""
     host: str = field(string)
-    """Where clients reach the process that claims the shard."""
+    """The host at which clients reach the process that claims the shard."""
     port: int = field(int32)
     lease_ms: int = field(int32)
-    """For how long it may answer after its last proof that it still leads."""
+    """How long the process may answer requests after its last proof that it still leads."""
     is_released: bool = field(boolean, default=False)
-    """Whether it has answered its last request: it leads the shard no more."""
+    """True if the process has answered its last request and leads the shard no more."""
 
 
 def encode_claim(claim: ShardClaim) -> bytes:
@@ -41,7 +41,7 @@ def encode_claim(claim: ShardClaim) -> bytes:
 
 
 def decode_claim(value: bytes) -> ShardClaim:
-    """The claim in the value of a record with `KEY`. Raises MalformedMessage."""
+    """Decode the value of a record with `KEY`. Raises MalformedMessage."""
     version = int.from_bytes(value[:2]) if len(value) >= 2 else -1
     if version != _VERSION:
         raise MalformedMessage("an unknown version", api="ShardClaim", version=version)

@@ -1,9 +1,8 @@
 """Keys and values of __transaction_state, the topic in which Kafka keeps the state of transactional ids.
 
-A key is an int16, 0, then the transactional id; a value is an int16 version, then the fields of that version;
-a null value deletes what its key names. Both versions are read; v1 is written, as by a Kafka 4.2 with
-transaction.version 1 or higher (KIP-890). v1 is flexible: its tagged fields hold what only some transactions
-have.
+A key is an int16, 0, then the transactional id. A value is an int16 version, then the fields of that version.
+A null value deletes the transactional id. Both versions are read; v1 is written, as by Kafka 4.2 with
+transaction.version 1 or higher (KIP-890). v1 is flexible: its tagged fields exist only for some transactions.
 """
 
 from typing import Final
@@ -51,13 +50,13 @@ class TransactionLogValue:
     next_producer_epoch: int = field(int16, since=1, tag=3, default=-1)
     transaction_timeout_ms: int = field(int32)
     transaction_status: int = field(int8)
-    """The number of the state."""
+    """The state as Kafka's number."""
     transaction_partitions: tuple[PartitionsSchema, ...] | None = field(nullable_array(PartitionsSchema))
     """None in the state Empty."""
     transaction_last_update_timestamp_ms: int = field(int64)
     transaction_start_timestamp_ms: int = field(int64)
     client_transaction_version: int = field(int16, since=1, tag=2)
-    """2 if every transaction has an epoch of its own, else 0."""
+    """2 if every transaction has a new producer epoch, else 0."""
 
 
 def encode_key(transactional_id: str) -> bytes:
@@ -75,7 +74,7 @@ def encode_value(value: TransactionLogValue) -> bytes:
 
 
 def decode_key(data: bytes) -> str | None:
-    """The transactional id; None for another kind of key. Raises MalformedMessage."""
+    """Decode a key to its transactional id; None for another kind of key. Raises MalformedMessage."""
     if _number(data, "TransactionLogKey") != KEY_KIND:
         return None
     key, end = compiled.decoder(TransactionLogKey, 0)(data, 2)
@@ -86,7 +85,7 @@ def decode_key(data: bytes) -> str | None:
 
 
 def decode_value(data: bytes | None) -> TransactionLogValue | None:
-    """Decode a value; None for a null one. Raises MalformedMessage, also for an unknown version."""
+    """Decode a value; None for a null value. Raises MalformedMessage, also for an unknown version."""
     if data is None:
         return None
     version = _number(data, "TransactionLogValue")

@@ -1,4 +1,4 @@
-"""AddOffsetsToTxn (25): let a transaction commit offsets of a group (KIP-98).
+"""AddOffsetsToTxn (25): add the offsets of a group to a transaction (KIP-98).
 
 v2 PRODUCER_FENCED (KIP-588); v3 flexible; v4 TRANSACTION_ABORTABLE (KIP-890).
 """

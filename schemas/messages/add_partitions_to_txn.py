@@ -1,4 +1,4 @@
-"""AddPartitionsToTxn (24): let a transaction write to partitions (KIP-98).
+"""AddPartitionsToTxn (24): add partitions to a transaction (KIP-98).
 
 v2 PRODUCER_FENCED (KIP-588); v3 flexible; v4 many transactions in one request, verify_only and a top-level
 error (KIP-890), which only brokers send; v5 TRANSACTION_ABORTABLE (KIP-890).

@@ -1,4 +1,4 @@
-"""AddRaftVoter (80): let a controller vote in the quorum (KIP-853).
+"""AddRaftVoter (80): add a controller to the voters of the quorum (KIP-853).
 
 v0 is flexible already; v1 ack_when_committed (KIP-1186).
 """

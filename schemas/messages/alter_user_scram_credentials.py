@@ -1,4 +1,4 @@
-"""AlterUserScramCredentials (51): set and remove the passwords of users, which stay unknown (KIP-554)."""
+"""AlterUserScramCredentials (51): set users' passwords, sent in salted form, and remove them (KIP-554)."""
 
 from schemas.api_key import ApiKey
 from schemas.message import entity, field, message

@@ -1,4 +1,4 @@
-"""ApiVersions (18): which requests, at which versions, this broker serves.
+"""ApiVersions (18): the requests and versions that this broker serves.
 
 v1 throttle_time_ms; v3 flexible, the client's name and version (KIP-511), the broker's features (KIP-584);
 v4 a feature's min_version may be 0 (KIP-1022).

@@ -1,4 +1,4 @@
-"""CreateTopics (19): create topics, or only check that they could be.
+"""CreateTopics (19): create topics, or only check that they could be created.
 
 v1 validate_only; v2 throttle_time_ms; v4 -1 partitions and replicas for the broker's default (KIP-464);
 v5 flexible, the created topic's configuration in the response (KIP-525); v6 THROTTLING_QUOTA_EXCEEDED

@@ -1,7 +1,7 @@
 """DescribeAcls (29): the entries of access control lists that match a filter (KIP-140).
 
-v1 pattern types (KIP-290); v2 flexible; v3 users as resources. Kafka 4.0 removed v0. A null filter matches
-anything. pattern_type: 1 any, 2 match, 3 literal, 4 prefixed.
+v1 pattern types (KIP-290); v2 flexible; v3 users as resources. Kafka 4.0 removed v0. A null text in the
+filter matches anything. pattern_type: 1 any, 2 match, 3 literal, 4 prefixed.
 """
 
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""DescribeClientQuotas (48): which quotas users and clients have (KIP-546).
+"""DescribeClientQuotas (48): the quotas of users, clients and addresses (KIP-546).
 
 v1 flexible. match_type: 0 exactly this name, 1 the default, 2 any name.
 """

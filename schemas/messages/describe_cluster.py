@@ -2,7 +2,8 @@
 
 v0 is flexible already; v1 endpoint_type (KIP-919); v2 fenced brokers (KIP-1073).
 
-endpoint_type: 1 brokers, 2 controllers. An authorized_operations bit field that was not asked for is -2**31.
+endpoint_type: 1 brokers, 2 controllers. An authorized_operations bit field is -2**31 unless the request asks
+for it.
 """
 
 from schemas.api_key import ApiKey

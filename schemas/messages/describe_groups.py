@@ -4,7 +4,7 @@ v1 throttle_time_ms; v3 authorized operations (KIP-430); v4 group_instance_id (K
 v6 error_message, and GROUP_ID_NOT_FOUND for a group that does not exist (KIP-1043).
 
 protocol_data, member_metadata and member_assignment are filled in for a Stable group only. An
-authorized_operations bit field that was not asked for is -2**31.
+authorized_operations bit field is -2**31 unless the request asks for it.
 """
 
 from schemas.api_key import ApiKey

@@ -1,4 +1,4 @@
-"""DescribeProducers (61): the producers of a partition, and where their open transactions begin (KIP-664)."""
+"""DescribeProducers (61): the producers of a partition, and the start of open transactions (KIP-664)."""
 
 from schemas.api_key import ApiKey
 from schemas.message import entity, field, message

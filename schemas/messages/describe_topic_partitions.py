@@ -1,6 +1,6 @@
 """DescribeTopicPartitions (75): topics and their partitions in pages (KIP-966).
 
-A cursor says where a page begins; null means the first page in a request, no further page in a response.
+A cursor says where a page begins. Null means the first page in a request, and no further page in a response.
 """
 
 from collections.abc import Sequence

@@ -1,4 +1,7 @@
-"""DescribeUserScramCredentials (50): how passwords are stored (KIP-554). Null users stand for all."""
+"""DescribeUserScramCredentials (50): mechanisms and iterations of users' passwords (KIP-554).
+
+Null users stand for all.
+"""
 
 from schemas.api_key import ApiKey
 from schemas.message import entity, field, message

@@ -1,4 +1,4 @@
-"""FindCoordinator (10): which broker coordinates a group or a transaction.
+"""FindCoordinator (10): find the broker that coordinates a group or a transactional id.
 
 v1 key_type (KIP-98), throttle_time_ms and error_message; v3 flexible; v4 many keys in one request (KIP-699);
 v5 TRANSACTION_ABORTABLE (KIP-890); v6 share groups (KIP-932).

@@ -1,4 +1,4 @@
-"""Heartbeat (12): a member says it is alive, and learns of a rebalance.
+"""Heartbeat (12): a member shows that it is alive, and the answer announces a rebalance.
 
 v1 throttle_time_ms; v3 group_instance_id (KIP-345); v4 flexible.
 """

@@ -1,6 +1,6 @@
-"""ListConfigResources (74): the resources with configs of their own (KIP-714).
+"""ListConfigResources (74): the resources that have configs (KIP-714).
 
-v1 resource_types and resource_type: before, only client metrics (KIP-1142).
+v1 resource_types and resource_type (KIP-1142); v0 lists only client metrics.
 """
 
 from schemas.api_key import ApiKey

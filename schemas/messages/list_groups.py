@@ -3,7 +3,7 @@
 v1 throttle_time_ms; v3 flexible; v4 states_filter and group_state (KIP-518); v5 types_filter and group_type
 (KIP-848).
 
-An empty filter lets everything through.
+An empty filter matches every group.
 """
 
 from schemas.api_key import ApiKey

@@ -6,8 +6,8 @@ v5 OFFSET_NOT_AVAILABLE (KIP-207); v6 flexible; v7 the max timestamp (KIP-734); 
 v11 the earliest offset that is yet to be uploaded (KIP-1023). Kafka 4.0 removed v0.
 
 timestamp: -1 latest, -2 earliest, -3 the max timestamp, -4 earliest local, -5 latest tiered, -6 earliest to
-upload; else the first record at or after that time in ms. The answer's timestamp and offset are -1 where
-there is none.
+upload; else the first record at or after that time in ms. The answer's timestamp and offset are -1 if there
+is no such record.
 """
 
 from schemas.api_key import ApiKey

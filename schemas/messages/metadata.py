@@ -6,7 +6,7 @@ operations (KIP-430); v9 flexible; v10 topic ids (KIP-516), which may be asked f
 cluster's authorized operations to DescribeCluster (KIP-700); v13 error_code for the whole (KIP-1102).
 
 v0 asks for all topics with an empty array; from v1 on empty means none and null means all. An
-authorized_operations bit field that was not asked for is -2**31.
+authorized_operations bit field is -2**31 unless the request asks for it.
 """
 
 from collections.abc import Sequence

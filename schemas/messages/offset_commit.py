@@ -5,7 +5,7 @@ v6 committed_leader_epoch (KIP-320); v7 group_instance_id (KIP-345); v8 flexible
 too, with STALE_MEMBER_EPOCH and GROUP_ID_NOT_FOUND (KIP-848); v10 topic ids in place of names (KIP-848).
 Kafka 4.0 removed v0-1.
 
-generation_id_or_member_epoch is -1 and member_id is "" for a commit from outside a group's membership.
+generation_id_or_member_epoch is -1 and member_id is "" for a commit by a client that is no member.
 """
 
 from uuid import UUID

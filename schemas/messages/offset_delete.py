@@ -1,6 +1,6 @@
 """OffsetDelete (47): delete committed offsets of partitions that a group does not consume (KIP-496).
 
-An error of the group is at the top level, without any topics.
+An error that concerns the group is at the top level; then the answer has no topics.
 """
 
 from schemas.api_key import ApiKey

@@ -1,5 +1,5 @@
-"""OffsetForLeaderEpoch (23): where the records of a leader epoch end, so that a client can tell whether its
-position was truncated (KIP-101, KIP-320).
+"""OffsetForLeaderEpoch (23): the end of a leader epoch's records. By it a client finds out whether the log
+was truncated below its position (KIP-101, KIP-320).
 
 v3 replica_id (KIP-320); v4 flexible. Kafka 4.0 removed v0-1.
 """

@@ -5,7 +5,7 @@ v3 transactional_id, record batch format v2; v4 KAFKA_STORAGE_ERROR; v5 log_star
 (KIP-951); v11 TRANSACTION_ABORTABLE, v12 adds the partition to the transaction by itself (KIP-890); v13 topic
 ids (KIP-516). Kafka 4.0 removed v0-2.
 
-acks: 0 no reply at all, 1 the leader has it, -1 all in-sync replicas have it.
+acks: 0 for no answer; 1 for an answer once the leader has the batch; -1 once all in-sync replicas have it.
 """
 
 from uuid import UUID

@@ -1,6 +1,6 @@
 """ShareGroupHeartbeat (76): a member joins, stays in or leaves a share group (KIP-932).
 
-v0 was that of an early access, and is gone.
+v0 was an early-access version, and is gone.
 """
 
 from uuid import UUID

@@ -1,7 +1,7 @@
 """UpdateFeatures (57): change the version at which the cluster uses a feature (KIP-584).
 
-v0 is flexible already; v1 kinds of downgrades and a dry run (KIP-778); v2 no result for each feature: the
-request fails as a whole (KIP-1022).
+v0 is flexible already; v1 kinds of downgrades and a dry run (KIP-778); v2 has no results of single features:
+the request fails as a whole (KIP-1022).
 
 upgrade_type: 1 upgrade, 2 safe downgrade, 3 unsafe downgrade. A max_version_level below 1 takes a feature
 out of use.

@@ -1,5 +1,5 @@
-"""WriteTxnMarkers (27): end transactions in the partitions that they wrote to (KIP-98). Sent by brokers, and
-by administrators to abort a hanging transaction (KIP-664).
+"""WriteTxnMarkers (27): end transactions in the partitions that they wrote to (KIP-98). Brokers send it, and
+administrators, to abort a hanging transaction (KIP-664).
 
 v2 transaction_version (KIP-1228). Kafka 4.0 removed v0.
 """

@@ -1,8 +1,8 @@
 """Record batch v2 (magic 2): the unit in which Kafka's records are produced, stored and fetched.
 
 A batch is one header of 61 bytes and its records, compressed together. Offsets, timestamps and sequence
-numbers of the records are relative to the header, and the CRC-32C covers everything after itself: so a
-server can set the base offset and leader epoch of a batch without touching a record. See
+numbers of the records are relative to the header, and the CRC-32C covers only the bytes after it. So a server
+can set the base offset and leader epoch of a batch without touching a record. See
 https://kafka.apache.org/documentation/#recordbatch, KIP-98 (transactions) and KIP-32 (timestamps).
 """
 
@@ -65,7 +65,7 @@ HEADER_BYTES = HEADER.size
 BEFORE_COVERED, COVERED = struct.Struct(">qiibI"), struct.Struct(">hiqqqhii")
 FIRST_COVERED: Final = 5  # the CRC covers the fields from this one on
 INT16, INT32, INT64, UINT32 = map(struct.Struct, (">h", ">i", ">q", ">I"))
-LOG_OVERHEAD = 12  # base_offset and batch_length, which batch_length does not count
+LOG_OVERHEAD = 12  # the bytes of base_offset and batch_length; batch_length does not count them
 SMALLEST_LENGTH = 14  # Kafka treats anything shorter as corrupt, whatever its magic
 MAGIC_AT = 16
 CRC_AT, ATTRIBUTES_AT, MAX_TIMESTAMP_AT, PRODUCER_ID_END = 17, 21, 35, 51
@@ -78,7 +78,7 @@ KNOWN_BITS = 0x7F
 
 
 class TimestampType(IntEnum):
-    """message.timestamp.type: which time the timestamps of the records are."""
+    """The meaning of the records' timestamps (message.timestamp.type)."""
 
     CREATE_TIME = 0
     LOG_APPEND_TIME = 1
@@ -103,7 +103,7 @@ class RecordBatchHeader(NamedTuple):
 
     @property
     def size(self) -> int:
-        """Bytes of the whole batch."""
+        """The size of the whole batch in bytes."""
         return LOG_OVERHEAD + self.batch_length
 
     @property
@@ -147,7 +147,10 @@ class RecordBatchHeader(NamedTuple):
 
     @property
     def delete_horizon_ms(self) -> int | None:
-        """From when on the batch's tombstones may go (KIP-534); stored in place of the base timestamp."""
+        """The time from which on the batch's tombstones may be removed (KIP-534); None if it is not set.
+
+        It is stored in place of the base timestamp.
+        """
         return self.base_timestamp if self.attributes & DELETE_HORIZON_BIT else None
 
 
@@ -167,12 +170,12 @@ def _crc32c() -> Callable[[View, int], int]:
 # ---- headers
 
 
-# What `_make` does, without its call.
+# Like `RecordBatchHeader._make`, but without its additional call.
 _new_header: Callable[[tuple[int, ...]], RecordBatchHeader] = partial(tuple.__new__, RecordBatchHeader)
 
 
 def decode_header(view: View, offset: int = 0) -> RecordBatchHeader:
-    """Read the header that begins at `offset`; only its length is checked."""
+    """Read the header that begins at `offset`. Only its length is checked. Raises CorruptRecordBatch."""
     try:
         return _new_header(HEADER.unpack_from(view, offset))
     except struct.error:
@@ -180,7 +183,7 @@ def decode_header(view: View, offset: int = 0) -> RecordBatchHeader:
 
 
 def is_transactional(view: View) -> bool:
-    """Whether `view` begins with a whole batch that is part of a transaction.
+    """True if `view` begins with a whole batch that is part of a transaction.
 
     Raises CorruptRecordBatch for an impossible length or magic.
     """
@@ -190,7 +193,7 @@ def is_transactional(view: View) -> bool:
 
 
 def batches(view: View) -> Iterator[memoryview]:
-    """The whole batches in `view` in order; as in Kafka, an incomplete one at the end is left out.
+    """The whole batches in `view` in order. As in Kafka, an incomplete batch at the end is left out.
 
     Raises CorruptRecordBatch at a batch with an impossible length or magic.
     """
@@ -213,11 +216,11 @@ def next_offset(view: View, otherwise: int) -> int:
 
 
 def sole_batch(view: View, *, allow_zstd: bool = True) -> memoryview:
-    """The one batch of magic 2 that a partition of a Produce request carries from v3 on.
+    """The only batch, of magic 2, that a partition of a Produce request has from v3 on.
 
-    `allow_zstd` is False below v7 (KIP-110). The beginning of another batch is allowed and left out. Raises
-    CorruptRecordBatch with the error code of the answer; with UNKNOWN_SERVER_ERROR, Kafka refuses the request
-    as a whole.
+    allow_zstd: False below v7 (KIP-110). The beginning of another batch is allowed and left out. Raises
+    CorruptRecordBatch with the error code of the answer; for UNKNOWN_SERVER_ERROR Kafka refuses the whole
+    request.
     """
     size = _size_at(view, 0)
     if size is None:
@@ -245,10 +248,10 @@ def _refuse_zstd(codec: int) -> None:
 
 
 def validate(batch: View, *, max_batch_bytes: int = MAX_INT) -> RecordBatchHeader:
-    """Check the header and CRC of one batch of magic 2 that is to be appended, as Kafka does and in Kafka's
-    order. The records are not decoded.
+    """Check the header and CRC of one batch of magic 2 before its append, as Kafka does and in Kafka's order.
+    Does not decode the records.
 
-    `max_batch_bytes`: the topic's max.message.bytes. Raises CorruptRecordBatch with the error code of the
+    max_batch_bytes: the topic's max.message.bytes. Raises CorruptRecordBatch with the error code of the
     answer.
     """
     (base_offset,) = INT64.unpack_from(batch, 0)
@@ -285,7 +288,7 @@ def _validate_fields(header: RecordBatchHeader) -> None:
 
 
 def _size_at(view: View, position: int) -> int | None:
-    """Bytes of the batch at `position`, or None if it is not whole."""
+    """The size of the batch at `position` in bytes; None if it is not whole. Raises CorruptRecordBatch."""
     left = len(view) - position
     if left < LOG_OVERHEAD:
         return None
@@ -327,7 +330,7 @@ def patch(batch: View, base_offset: int, leader_epoch: int) -> bytes:
 
 
 def patch_in_place(buffer: bytearray | memoryview, at: int, base_offset: int, leader_epoch: int) -> None:
-    """As `patch`, but changes the batch that begins at `at` in `buffer`."""
+    """Like `patch`, but changes the batch that begins at `at` in `buffer`."""
     INT64.pack_into(buffer, at, base_offset)
     INT32.pack_into(buffer, at + LOG_OVERHEAD, leader_epoch)
 
@@ -335,9 +338,9 @@ def patch_in_place(buffer: bytearray | memoryview, at: int, base_offset: int, le
 def set_max_timestamp(
     buffer: bytearray | memoryview, at: int, timestamp_type: TimestampType, timestamp_ms: int
 ) -> None:
-    """Set the timestamp type and the max timestamp of the batch at `at`, and its CRC.
+    """Set the timestamp type and the max timestamp of the batch at `at`, and compute its CRC.
 
-    With LogAppendTime the max timestamp is that of all records, whatever the records say.
+    With LogAppendTime the max timestamp counts for all records, whatever timestamps they have.
     """
     header = decode_header(buffer, at)
     attributes = header.attributes & KNOWN_BITS & ~LOG_APPEND_TIME_BIT | timestamp_type * LOG_APPEND_TIME_BIT
@@ -365,9 +368,9 @@ def encode(
     is_control: bool = False,
     last_offset_delta: int | None = None,
 ) -> bytes:
-    """One batch of records with CreateTime timestamps, in the order given.
+    """One batch of the records in their order, with CreateTime timestamps.
 
-    `last_offset_delta` is the last record's unless given: a batch that compaction empties keeps its own.
+    last_offset_delta: None takes that of the last record. A batch that compaction has emptied keeps another.
     """
     body = bytearray()
     base_timestamp = max_timestamp = NO_TIMESTAMP
@@ -399,7 +402,7 @@ def encode_entries(
     base_sequence: int = -1,
     is_transactional: bool = False,
 ) -> bytes:
-    """What `encode` makes of records with these keys and values, all of one time and without headers."""
+    """Like `encode`, for records with these keys and values, all with one timestamp and without headers."""
     covered = COVERED.pack(
         *(TRANSACTIONAL_BIT * is_transactional, len(entries) - 1, timestamp_ms, timestamp_ms),
         *(producer_id, producer_epoch, base_sequence, len(entries)),
@@ -408,13 +411,13 @@ def encode_entries(
 
 
 def assemble(header: RecordBatchHeader, payload: bytes | bytearray) -> bytes:
-    """A batch of that header and payload; its length and CRC are computed."""
+    """A batch of this header and payload. Its length and CRC are computed."""
     covered = COVERED.pack(*header[FIRST_COVERED:])
     return _join(header.base_offset, header.partition_leader_epoch, covered, payload)
 
 
 def _join(base_offset: int, leader_epoch: int, covered: bytes, payload: bytes | bytearray) -> bytes:
-    """The batch of the fields that the CRC covers, and a payload."""
+    """A batch of these fields and this payload. covered: the encoded fields that the CRC covers."""
     length = HEADER_BYTES - LOG_OVERHEAD + len(payload)
     crc = crc32c(payload, crc32c(covered))
     return b"".join((BEFORE_COVERED.pack(base_offset, length, leader_epoch, 2, crc), covered, payload))
@@ -426,7 +429,7 @@ def _join(base_offset: int, leader_epoch: int, covered: bytes, payload: bytes | 
 def records(batch: View, *, max_bytes: int = MAX_DECOMPRESSED_BYTES) -> Iterator[Record]:
     """The records of one whole batch, decompressed to at most `max_bytes`.
 
-    Raises BatchExpandsTooFar; and CorruptRecordBatch, possibly after some records, where the bytes contradict
+    Raises BatchExpandsTooFar. Raises CorruptRecordBatch, possibly after some records, if the bytes contradict
     themselves.
     """
     header = decode_header(batch)
@@ -434,9 +437,9 @@ def records(batch: View, *, max_bytes: int = MAX_DECOMPRESSED_BYTES) -> Iterator
 
 
 def check_records(header: RecordBatchHeader, batch: View, *, max_bytes: int = MAX_DECOMPRESSED_BYTES) -> None:
-    """Check, by their lengths, that the records of a validated batch are as many as its header says.
+    """Check, by their lengths, that a validated batch has as many records as its header says.
 
-    Raises CorruptRecordBatch, and BatchExpandsTooFar if they are more than `max_bytes`.
+    Raises CorruptRecordBatch, and BatchExpandsTooFar if the records expand to more than `max_bytes`.
     """
     if header.attributes & COMPRESSION_MASK == Compression.NONE:
         body: bytes | memoryview = memoryview(batch)[HEADER_BYTES : header.size]
@@ -451,7 +454,7 @@ def records_in(header: RecordBatchHeader, body: bytes) -> Iterator[Record]:
 
 
 def body_of(header: RecordBatchHeader, batch: View, max_bytes: int) -> bytes:
-    """What follows the header of a batch, decompressed."""
+    """The records of a batch, decompressed but not decoded. Raises CorruptRecordBatch, BatchExpandsTooFar."""
     if header.magic != 2 or not HEADER_BYTES <= header.size <= len(batch):
         raise _corrupt(f"magic {header.magic} and length {header.batch_length} in {len(batch)} bytes")
     if header.records_count < 0:

@@ -1,10 +1,10 @@
 """The four codecs of record batches, as Kafka's clients write them.
 
-gzip, lz4 and zstd are their ordinary frames. Snappy has two forms: the blocks of the xerial library, which
-Java and most clients write, and one raw block, which librdkafka writes; both are read, the first is written.
+gzip, lz4 and zstd have their ordinary frames. Snappy has two forms: the blocks of the xerial library, which
+Java and most clients write, and one raw block, which librdkafka writes. Both are read; the first is written.
 
-A batch expands to at most `MAX_DECOMPRESSED_BYTES`, and a size that is only claimed takes no memory: the
-output is an anonymous mapping, of which the system provides only the pages that are written.
+A batch expands to at most `MAX_DECOMPRESSED_BYTES`. A size that is only announced takes no memory: the output
+is an anonymous mapping, and the system provides only the pages that are written.
 """
 
 import mmap
@@ -30,7 +30,7 @@ XERIAL_BLOCK_BYTES = 32 * 1024
 
 
 class Compression(IntEnum):
-    """The low three bits of a batch's attributes."""
+    """A codec, as the low three bits of a batch's attributes."""
 
     NONE = 0
     GZIP = 1
@@ -40,15 +40,15 @@ class Compression(IntEnum):
 
 
 class BadCompression(ValueError):
-    """The bytes are not what the codec writes."""
+    """The bytes are no output of the codec."""
 
 
 class ExpandsTooFar(BadCompression):
-    """The bytes expand to more than the limit; whether they are what the codec writes is not known."""
+    """The bytes expand to more than the limit. They may be output of the codec or not."""
 
 
 _NO_ROOM = ("failed to write whole buffer", "output buffer")
-"""How cramjam says that the output is full."""
+"""The texts with which cramjam reports a full output."""
 
 
 def decompress(codec: Compression, data: memoryview, max_bytes: int = MAX_DECOMPRESSED_BYTES) -> bytes:
@@ -74,7 +74,7 @@ def decompress(codec: Compression, data: memoryview, max_bytes: int = MAX_DECOMP
 def compress(codec: Compression, data: bytes | bytearray, level: int | None = None) -> bytes:
     """Compress as Kafka's Java client does: lz4 in independent blocks, snappy in xerial's framing.
 
-    level: in the codec's own numbers, None for its default; snappy has none.
+    level: a level of the codec, None for its default; snappy ignores it.
     """
     import cramjam
 

@@ -1,7 +1,7 @@
 """The control batch with which a coordinator ends a transaction in one partition (KIP-98).
 
-It has one record. The key gives the kind of control record, the value the epoch of the coordinator that wrote
-it; the header of the batch gives the producer id and epoch whose transaction ends.
+It has one record. The key has the kind of control record, and the value the epoch of the coordinator that
+wrote it. The header of the batch has the id and epoch of the producer whose transaction ends.
 """
 
 from struct import Struct
@@ -42,8 +42,10 @@ def encode_marker(marker: EndTxnMarker) -> bytes:
 
 
 def decode_marker(batch: bytes | bytearray | memoryview) -> EndTxnMarker | None:
-    """The marker in a batch; None if the batch ends no transaction: it has ordinary records, another kind of
-    control record, or was emptied by compaction. Raises CorruptRecordBatch.
+    """The marker in a batch. Raises CorruptRecordBatch.
+
+    Returns None if the batch ends no transaction: it has ordinary records or another kind of control record,
+    or compaction has emptied it.
     """
     header = decode_header(batch)
     if not header.is_control:

@@ -1,4 +1,4 @@
-"""The keys and values of stored batches, and nothing else of them: what a coordinator loads."""
+"""Reads only the keys and values of stored batches, for a coordinator that loads its state."""
 
 import struct
 from typing import Final, NamedTuple
@@ -20,18 +20,20 @@ _NOT_PLAIN: Final = COMPRESSION_MASK | TRANSACTIONAL_BIT | CONTROL_BIT
 
 
 class Plain(NamedTuple):
-    """What some plain batches hold: uncompressed, part of no transaction, without record headers."""
+    """The contents of some plain batches. A plain batch is not compressed, is part of no transaction, and has
+    no record headers.
+    """
 
     records: list[tuple[bytes, bytes | None]]
     """The keys and values; records without a key are left out."""
     position: int
-    """Where the first batch begins that was not read."""
+    """The position of the first batch that was not read."""
     next_offset: int | None
-    """The offset after the last batch that was read; None if none was."""
+    """The offset after the last batch that was read; None if no batch was read."""
 
 
 def read_plain(data: bytes, position: int, most: int) -> Plain:
-    """Read batches that begin at `position`, until there are `most` records or one is not whole or plain."""
+    """Read batches from `position` on, until `most` records are read or a batch is not whole or not plain."""
     found: list[tuple[bytes, bytes | None]] = []
     next_offset = None
     last, unpack = len(data) - HEADER_BYTES, _HEADER.unpack_from

@@ -1,7 +1,7 @@
-"""One record of a batch: varints for its deltas and lengths; key, value and headers as they are.
+"""One record of a batch: its deltas and lengths are varints; key, value and headers are plain bytes.
 
-`schemas.records.batch` does the compression and knows the base of the deltas. A length that leads past the
-end of the bytes is found when it is followed, so it takes no memory.
+`schemas.records.batch` does the compression and has the base of the deltas. A length that leads past the end
+of the bytes is noticed when the bytes end, so it takes no memory.
 """
 
 from collections.abc import Iterator, Sequence
@@ -30,12 +30,12 @@ class CorruptRecordBatch(Exception):
 
     def __init__(self, error_code: ErrorCode, reason: str, *, is_whole: bool = False) -> None:
         super().__init__(reason)
-        self.error_code = error_code  # what Kafka would answer
-        self.is_whole = is_whole  # the bytes are as the producer sent them, but what they say is impossible
+        self.error_code = error_code  # the error code of Kafka's answer
+        self.is_whole = is_whole  # the bytes arrived as the producer sent them, but are impossible
 
 
 class BatchExpandsTooFar(CorruptRecordBatch):
-    """A batch that Kafka would take, whose records are more bytes than the caller allows."""
+    """A batch that Kafka would accept, but whose records have more bytes than the caller allows."""
 
 
 class Record(NamedTuple):
@@ -53,7 +53,7 @@ def invalid_record(reason: str, *, is_whole: bool = True) -> CorruptRecordBatch:
 
 
 def encode_record(into: bytearray, record: Record, timestamp_delta: int, offset_delta: int) -> None:
-    """Append a record to `into`; its deltas are to the header of its batch."""
+    """Append a record to `into`. The deltas are relative to the header of its batch."""
     _, _, key, value, headers = record
     parts = [b"\0", _varint(timestamp_delta), _varint(offset_delta)]  # the first byte: attributes
     for data in (key, value):
@@ -69,7 +69,7 @@ def encode_record(into: bytearray, record: Record, timestamp_delta: int, offset_
 
 
 def encode_plain_records(entries: Sequence[tuple[bytes | None, bytes | None]]) -> bytes:
-    """Records with these keys and values, of the time of their batch and without headers."""
+    """The bytes of records with these keys and values, without headers, at the timestamp of their batch."""
     pieces: list[bytes] = []
     for offset_delta, (key, value) in enumerate(entries):
         delta = _length(offset_delta)
@@ -87,7 +87,7 @@ _NULL = b"\x01"
 
 
 def _varint(value: int) -> bytes:
-    """Zigzag and base 128, as in Protocol Buffers."""
+    """The bytes of a signed varint: zigzag and base 128, as in Protocol Buffers."""
     if -64 <= value < 64:
         return _SMALL_VARINTS[value]
     rest = (value << 1) ^ (value >> 63)
@@ -100,16 +100,17 @@ def _varint(value: int) -> bytes:
 
 
 _length = lru_cache(4096)(_varint)
-"""For lengths and offset deltas, which are small and come again."""
+"""A cached `_varint` for lengths and offset deltas, which are small and come again."""
 _SMALL_VARINTS = {value: bytes(((value << 1) ^ (value >> 63),)) for value in range(-64, 64)}
 
 
 def decode_records(
     body: bytes, count: int, base_offset: int, base_timestamp: int, append_time: int | None
 ) -> Iterator[Record]:
-    """The `count` records that fill `body` exactly; `append_time`, if given, is the timestamp of all.
+    """The `count` records that fill `body` exactly. append_time: the timestamp of all records; None if each
+    has its own.
 
-    Raises CorruptRecordBatch, possibly after some records, where the bytes contradict themselves. A timestamp
+    Raises CorruptRecordBatch, possibly after some records, if the bytes contradict themselves. A timestamp
     beyond 64 bits overflows, as it does in Kafka and in Java's clients.
     """
     # Nearly every varint here has one byte, so that case is written out.
@@ -160,11 +161,11 @@ def decode_records(
 def keys_and_values(
     data: bytes, position: int, end: int, count: int
 ) -> list[tuple[bytes, bytes | None]] | None:
-    """Keys and values, without those of a null key, of the `count` records that fill `data` from `position`
-    to `end`: what `decode_records` finds, in less than half the time.
+    """The keys and values of the `count` records that fill `data` from `position` to `end`. Takes less than
+    half the time of `decode_records`.
 
-    None for records with headers, and for bytes that contradict themselves. A hot path: all that a
-    coordinator has stored comes through here when it is loaded.
+    Leaves out records without a key. Returns None for records with headers, and for bytes that contradict
+    themselves. A hot path: a coordinator loads all its stored records by it.
     """
     found: list[tuple[bytes, bytes | None]] = []
     try:
@@ -225,8 +226,8 @@ def _java_long(value: int) -> int:
 
 
 _BEYOND = 1 << 40
-# How far the first byte of a record's length moves the position, and how far the second one does. A length
-# that is not positive, or has a byte too many or a third one, leads beyond any batch.
+# The distance by which the first byte of a record's length moves the position, and that of its second byte. A
+# length that is not positive, or that has a needless byte or a third one, leads beyond any batch.
 _FIRST = [
     *(1 + (byte >> 1) if byte and not byte & 1 else _BEYOND for byte in range(128)),
     *(2 + (byte - 128 >> 1) if not byte & 1 else _BEYOND for byte in range(128, 256)),
@@ -236,11 +237,11 @@ _LEAST_BLOCK, _MOST_BLOCK = 32, 1024
 
 
 _LARGE_RECORD_BYTES = 256
-"""To copy so many bytes costs more than to look twice into a memoryview instead of bytes."""
+"""The size of a record from which a copy to bytes costs more than two look-ups in a memoryview."""
 
 
 def check_lengths(body: bytes | memoryview, count: int) -> None:
-    """Check that `count` records fill `body` exactly, by their lengths alone. Raises CorruptRecordBatch."""
+    """Check, by their lengths alone, that `count` records fill `body` exactly. Raises CorruptRecordBatch."""
     if len(body) < _LARGE_RECORD_BYTES * count:
         body = bytes(body)
     if not _short_lengths_fill(body, count):
@@ -248,7 +249,9 @@ def check_lengths(body: bytes | memoryview, count: int) -> None:
 
 
 def _short_lengths_fill(body: bytes | memoryview, count: int) -> bool:
-    """Whether they do; False if a length has more than two bytes, which is rare. A hot path."""
+    """True if `count` records fill `body` exactly. False also if a length has more than two bytes, which is
+    rare. A hot path.
+    """
     position, first, second = 0, _FIRST, _SECOND
     block = _LEAST_BLOCK
     try:
@@ -271,9 +274,9 @@ def _short_lengths_fill(body: bytes | memoryview, count: int) -> bool:
 
 
 def _end_of_equals(body: bytes | memoryview, position: int, block: int) -> int:
-    """Where a block of records ends if all are as long as the first; else 0.
+    """The end of `block` records if all are as long as the first one; else 0.
 
-    If they are, each begins with the same bytes of length, at equal distances.
+    In that case each begins with the same bytes of length, at equal distances.
     """
     byte = body[position]
     size = _FIRST[byte] if byte < 128 else _FIRST[byte] + _SECOND[body[position + 1]]
@@ -300,7 +303,7 @@ def _check_each_length(body: bytes, count: int) -> None:
 
 
 def split_records(body: bytes, count: int) -> Iterator[bytes]:
-    """The bytes of each record of a body that `decode_records` has read without error."""
+    """The bytes of each record. body: `decode_records` has read it without an error."""
     start = 0
     for _ in range(count):
         length, position = _read_varint(body, start)

@@ -1,4 +1,4 @@
-"""Writes a stored batch anew: with another codec, or with only some of its records."""
+"""Rewrites a stored batch with another codec, or with only some of its records."""
 
 from collections.abc import Callable, Iterable
 
@@ -33,12 +33,12 @@ def _unwritable(what: str) -> CorruptRecordBatch:
 def recompress(
     batch: View, codec: Compression, level: int | None = None, *, max_bytes: int = MAX_DECOMPRESSED_BYTES
 ) -> bytes:
-    """The records of a produced batch, compressed by `codec`. As in Kafka, their offsets become consecutive
-    and the header is made to agree with the records.
+    """A produced batch with its records compressed by `codec`. As in Kafka, the offsets of the records become
+    consecutive, and the header is made to agree with the records.
 
-    Raises BatchExpandsTooFar; and CorruptRecordBatch if the records or their number contradict the header,
-    and for what Kafka cannot write either: a timestamp before 1970, a producer id without an epoch, a
-    transaction without a producer id.
+    Raises BatchExpandsTooFar. Raises CorruptRecordBatch if the records or their number contradict the header,
+    and for batches that Kafka cannot write either: with a timestamp before 1970, a producer id without an
+    epoch, or a transaction without a producer id.
     """
     header = decode_header(batch)
     body = body_of(header, batch, max_bytes)
@@ -67,9 +67,9 @@ def recompress(
 
 
 def _span(found: Iterable[Record]) -> tuple[int, int, bool]:
-    """The smallest and the largest timestamp of records, and whether their offsets are 0, 1, 2 and so on.
+    """Return the smallest and the largest timestamp of records, and True if their offsets count up from 0.
 
-    One at a time: all of them may be a hundred times the size of their batch.
+    Reads the records one at a time: all of them may be a hundred times the size of their batch.
     """
     earliest, latest, is_consecutive = MAX_LONG, -MAX_LONG, True
     for index, record in enumerate(found):
@@ -86,16 +86,16 @@ def retain(
     gets_horizon: bool = False,
     max_bytes: int = MAX_DECOMPRESSED_BYTES,
 ) -> View:
-    """One whole batch with only those of its records for which `is_retained` is true.
+    """A batch with only the records for which `is_retained` returns True.
 
-    Offsets, producer and sequence numbers stay, so a header without records may be left. The first time that
-    tombstones remain, or with `gets_horizon`, the batch is given `delete_horizon_ms` (KIP-534). If nothing
-    changes, `batch` itself is returned. Raises CorruptRecordBatch if it cannot be decoded, and
-    BatchExpandsTooFar.
+    Offsets, producer and sequence numbers stay, so a header without records may be left. If tombstones
+    remain, or with `gets_horizon`, the batch gets `delete_horizon_ms`, unless it has a delete horizon already
+    (KIP-534). If nothing changes, returns `batch` itself. Raises CorruptRecordBatch if it cannot be decoded,
+    and BatchExpandsTooFar.
     """
     header = decode_header(batch)
     body = body_of(header, batch, max_bytes)
-    # All are decoded before the first is split off, so that every length is checked before it is followed.
+    # All records are decoded before they are split, so that every length is checked before it is used.
     found = list(records_in(header, body))
     kept = [pair for pair in zip(found, split_records(body, len(found)), strict=True) if is_retained(pair[0])]
     wants_horizon = gets_horizon or any(record.value is None for record, _ in kept)
