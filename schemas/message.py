@@ -43,7 +43,7 @@ class MalformedMessage(Exception):
         self.api = api  # class name of the message
         self.version = version
         self.field = field  # path of the field, such as "topics.name"
-        self.offset = offset  # in the frame, of the field or of the part of it that cannot be read
+        self.offset = offset  # in the frame; of the field, or of the part of it that cannot be read
 
 
 class TooLarge(Exception):

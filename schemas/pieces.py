@@ -35,7 +35,7 @@ class Pieces:
 
 
 def in_blocks(pieces: Pieces) -> Pieces:
-    """The same bytes, with small pieces joined to blocks. Large pieces stay as they are, uncopied."""
+    """Join the small pieces of a message to blocks. Large pieces stay as they are, uncopied."""
     found: list[Piece] = []
     small: list[Piece] = []
     small_bytes = 0

@@ -178,7 +178,7 @@ class Counted(construct.Construct):  # type: ignore[misc]
         self.is_nullable = is_nullable
 
     def form(self, **changes: bool) -> Self:
-        """The same type with `is_compact` or `is_nullable` changed."""
+        """A copy of this type with `is_compact` or `is_nullable` changed."""
         return type(self)(**{"is_compact": self.is_compact, "is_nullable": self.is_nullable} | changes)
 
     @property

@@ -33,7 +33,7 @@ class AclResource(IntEnum):
 
 
 class PatternType(IntEnum):
-    """How an ACL's name is compared with names of resources. Only filters have ANY and MATCH."""
+    """The ways to compare an ACL's name with names of resources. Only filters have ANY and MATCH."""
 
     ANY = 1
     MATCH = 2
@@ -82,7 +82,7 @@ class Acl(NamedTuple):
 
     pattern: Pattern
     principal: str
-    """As "User:alice"."""
+    """A type and a name, such as "User:alice"."""
     host: str
     operation: int
     permission: int

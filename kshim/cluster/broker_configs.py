@@ -22,7 +22,7 @@ ALL_BROKERS = ""
 
 
 class ConfigSource(IntEnum):
-    """Where a value comes from (KIP-226)."""
+    """The source of a value (KIP-226)."""
 
     TOPIC = 1
     DYNAMIC_BROKER = 2

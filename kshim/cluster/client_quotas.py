@@ -57,7 +57,7 @@ class QuotaChange:
 
 
 class MatchType(IntEnum):
-    """How a filter compares the names of an entity type."""
+    """The kinds of conditions for the name of an entity: this name, the default, or any name."""
 
     EXACT = 0
     DEFAULT = 1
@@ -151,9 +151,8 @@ def is_host(text: str) -> bool:
 
 
 def _is_ipv4(text: str) -> bool:
-    """True if all of one to four numbers are in range. The last number fills all bytes that are left.
-
-    text: matches _IPV4.
+    """True if the one to four numbers of an IPv4 address are in range. The last number fills all bytes that
+    are left. text: matches _IPV4.
     """
     *first, last = map(int, text.split("."))
     return all(number < 256 for number in first) and last < 256 ** (4 - len(first))

@@ -114,7 +114,7 @@ class Cluster:
         """None if no authorizer is configured; then everybody may do everything."""
         self.node_ids = tuple(range(config.node_id, config.node_id + config.brokers))
         self.running = self.node_ids  # the brokers that clients may connect to
-        self.registered = self.node_ids  # those, and stopped brokers that nobody has unregistered
+        self.registered = self.node_ids  # running brokers, and stopped ones that nobody has unregistered
         self.cluster_id = ""  # Kafka's text form of a uuid
         self.topics: dict[str, Topic] = {}  # by name; exactly the durable ones
         self._by_id: dict[UUID, Topic] = {}

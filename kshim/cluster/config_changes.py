@@ -76,7 +76,7 @@ class Altered(NamedTuple):
     """The result of changes."""
 
     outcome: list[Refusal | None]
-    """For each change: a refusal, or None for success."""
+    """A refusal, or None for success, for each change."""
     topics: list[Topic]
     """The changed topics in their new state."""
     brokers: dict[str, dict[str, str]]
@@ -113,7 +113,7 @@ def altered(
 
 
 def refuse_requests(changes: Sequence[ConfigChange], node_id: int) -> list[Refusal | None]:
-    """For each change the refusal that follows from the request alone, or None. Ignores current configs."""
+    """Check each change by the request alone, without current configs. Returns a refusal or None for each."""
     times = Counter(change.resource for change in changes)
     return [TWICE if times[change.resource] > 1 else _refuse_request(change, node_id) for change in changes]
 

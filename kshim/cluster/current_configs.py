@@ -1,4 +1,4 @@
-"""The configs in force: those of each broker, and, made from these and the topics' overrides, of each log."""
+"""The configs in force of each broker and each log. A log's configs are its topic's, else its broker's."""
 
 from __future__ import annotations
 

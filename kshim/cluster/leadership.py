@@ -1,6 +1,6 @@
 """Partition leadership: the error for a client that asks the wrong broker or knows another leader epoch.
 
-A client names the leader epoch that it knows (KIP-320); with the error it is told the current leader
+A client sends the leader epoch that it knows (KIP-320). The answer with the error names the current leader
 (KIP-951).
 """
 
@@ -25,10 +25,11 @@ def fault_in_leadership(
     *,
     any_replica: bool = False,
 ) -> ErrorCode:
-    """The error of a client that asks the broker `node_id` and knows `current_leader_epoch`.
+    """The error for a client that asks broker `node_id` and knows `current_leader_epoch`.
 
-    NOT_LEADER_OR_FOLLOWER, FENCED_LEADER_EPOCH (the client is behind), UNKNOWN_LEADER_EPOCH (it is ahead), or
-    NONE. A client that names no epoch is not fenced. any_replica: the broker need not lead (KIP-392).
+    Returns NOT_LEADER_OR_FOLLOWER, FENCED_LEADER_EPOCH (the client is behind), UNKNOWN_LEADER_EPOCH (it is
+    ahead), or NONE. A client that sends no epoch is not fenced. any_replica: the broker need not lead
+    (KIP-392).
     """
     if node_id not in partition.replicas:
         return ErrorCode.NOT_LEADER_OR_FOLLOWER
@@ -41,10 +42,10 @@ def fault_in_leadership(
 
 
 def end_of_epoch(log: Log, partition: Partition, leader_epoch: int) -> tuple[int, int]:
-    """The largest epoch up to `leader_epoch` that the log knows, and the offset at which it ends.
+    """Return the largest epoch up to `leader_epoch` with records in the log, and the offset at which it ends.
 
-    (-1, -1) if `leader_epoch` is -1, or above the current one. An epoch older than all that the log knows is
-    returned as it was asked for; it ends where the log begins (KIP-101, KIP-279).
+    Returns (-1, -1) if `leader_epoch` is -1, or above the current one. If it is older than all epochs in the
+    log, returns `leader_epoch` itself and the offset at which the log begins (KIP-101, KIP-279).
     """
     if leader_epoch == NO_EPOCH or leader_epoch > partition.leader_epoch:
         return NO_EPOCH, NO_OFFSET
@@ -57,7 +58,7 @@ def end_of_epoch(log: Log, partition: Partition, leader_epoch: int) -> tuple[int
 
 def first_epoch(log: Log, partition: Partition) -> int:
     """The leader epoch of the first record, or the current one if there are no records."""
-    if partition.leader_epoch == 0:  # all records have it; consumers ask often
+    if partition.leader_epoch == 0:  # then all records have it; a short cut, because consumers ask often
         return 0
     first = log.epoch_boundary(partition.partition_no, NO_EPOCH).next_epoch
     return partition.leader_epoch if first == NO_EPOCH else first

@@ -1,4 +1,4 @@
-"""The users with passwords for SCRAM, as the cluster keeps them (KIP-554)."""
+"""Stores the users with passwords for SCRAM in the metadata of the cluster (KIP-554)."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class ScramUsers:
     def invented(self, name: str, mechanism: ScramMechanism) -> ScramCredential:
         """A credential for the unknown user `name`, with the commonest number of iterations.
 
-        A client cannot tell by it that the user does not exist.
+        So a client cannot find out that the user does not exist.
         """
         if mechanism not in self._iterations:
             of_users = (each.iterations for (_, of), each in self.credentials.items() if of is mechanism)

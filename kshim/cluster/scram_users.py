@@ -60,7 +60,7 @@ class Upsertion(NamedTuple):
 
 ScramChange = Deletion | Upsertion
 Outcomes = Mapping[str, Refusal | None]
-"""By user name: a refusal, or None for success."""
+"""A refusal, or None for success, by user name."""
 
 
 def refuse_all(changes: Iterable[ScramChange], known: Container[User]) -> Outcomes:

@@ -45,7 +45,7 @@ class BrokerConfig(Definition):
     """One row of the table."""
 
     update: Update
-    """Where it may be changed while the broker runs (KIP-226)."""
+    """The resources at which it may be changed while the broker runs (KIP-226)."""
 
     @property
     def dynamic(self) -> bool:

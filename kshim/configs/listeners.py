@@ -56,7 +56,7 @@ class ListenerConfig(NamedTuple):
     """One listener of the first broker; the ports of further brokers count up from it."""
 
     name: str
-    """In capital letters."""
+    """The listener's name in capital letters."""
     protocol: SecurityProtocol
     bind: Endpoint
     """The address to listen on. An empty host is every address of this machine; port 0 is any free port."""

@@ -50,7 +50,7 @@ LOGIN_MODULES: Final[Mapping[str, str]] = {
     "SCRAM-SHA-512": "ScramLoginModule",
     OAUTHBEARER: "OAuthBearerLoginModule",
 }
-"""The classes that sasl.jaas.config names, without their packages."""
+"""The login module of each mechanism: the class in sasl.jaas.config, without its package."""
 _CHECKS_SIGNATURES = "OAuthBearerValidatorCallbackHandler"
 _HANDLERS: Final[Mapping[str, tuple[str, ...]]] = {
     PLAIN: ("PlainServerCallbackHandler",),
@@ -58,7 +58,7 @@ _HANDLERS: Final[Mapping[str, tuple[str, ...]]] = {
     "SCRAM-SHA-512": ("ScramServerCallbackHandler",),
     OAUTHBEARER: (_CHECKS_SIGNATURES, "OAuthBearerUnsecuredValidatorCallbackHandler"),
 }
-"""Kafka's handlers, by mechanism. Each stands for code of kshim; another class could not be loaded."""
+"""Kafka's callback handlers, by mechanism. kshim does their work itself, and cannot load other classes."""
 _OF_SASL = re.compile(
     rf"(listener\.name\.[^.]+\.)?(({'|'.join(MECHANISMS).lower()})\.)?({'|'.join(map(re.escape, NAMES))})"
 )

@@ -31,7 +31,7 @@ class TopicConfig(Definition):
 
     doc: str
     synonyms: tuple[str, ...] = ()
-    """The broker properties that are the default of this config, the strongest first."""
+    """The broker properties that set the default of this config, the strongest first."""
     effect: bool = False
     """True if it changes what kshim does."""
 

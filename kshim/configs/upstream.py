@@ -111,7 +111,7 @@ def _rows() -> dict[str, Property]:
 
 
 PROPERTIES: Final = _rows()
-"""By name, with the prefix."""
+"""The rows by name, with the prefix."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

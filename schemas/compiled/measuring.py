@@ -51,8 +51,8 @@ _RUNTIME: Final[dict[str, Any]] = {
 
 
 class Measuring(Text):
-    """Generates measure(value, left, left_bytes). Sizes that are known already are summed in `fixed_bytes`
-    until a loop or a branch begins.
+    """Generates measure(value, left, left_bytes). Sizes that are the same for every value are summed in
+    `fixed_bytes` until a loop or a branch begins.
     """
 
     def __init__(self, name: str, entity: Any, version: int) -> None:
@@ -94,7 +94,7 @@ class Measuring(Text):
         self.fixed_bytes += size
 
     def flush(self) -> None:
-        """Count all known sizes, before a loop or a branch begins."""
+        """Generate a count of `fixed_bytes`, before a loop or a branch begins."""
         if self.fixed_bytes:
             self.spend_bytes(str(self.fixed_bytes))
             self.fixed_bytes = 0

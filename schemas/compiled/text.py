@@ -20,7 +20,7 @@ class Refused(ValueError):
 
 
 def refuse(reason: str) -> NoReturn:
-    """Raise Refused, in an expression."""
+    """Raise Refused. Unlike `raise`, it can stand in an expression."""
     raise Refused(reason)
 
 

@@ -31,7 +31,7 @@ class CorruptRecordBatch(Exception):
     def __init__(self, error_code: ErrorCode, reason: str, *, is_whole: bool = False) -> None:
         super().__init__(reason)
         self.error_code = error_code  # the error code of Kafka's answer
-        self.is_whole = is_whole  # the bytes arrived as the producer sent them, but are impossible
+        self.is_whole = is_whole  # True if the bytes arrived as they were sent, but are impossible
 
 
 class BatchExpandsTooFar(CorruptRecordBatch):
@@ -113,7 +113,7 @@ def decode_records(
     Raises CorruptRecordBatch, possibly after some records, if the bytes contradict themselves. A timestamp
     beyond 64 bits overflows, as it does in Kafka and in Java's clients.
     """
-    # Nearly every varint here has one byte, so that case is written out.
+    # Nearly every varint of a record has one byte, so that case is written out.
     position = 0
     try:
         for _ in range(count):
@@ -237,7 +237,7 @@ _LEAST_BLOCK, _MOST_BLOCK = 32, 1024
 
 
 _LARGE_RECORD_BYTES = 256
-"""The size of a record from which a copy to bytes costs more than two look-ups in a memoryview."""
+"""The size of a record from which copying it costs more than two look-ups in a memoryview."""
 
 
 def check_lengths(body: bytes | memoryview, count: int) -> None:

@@ -22,7 +22,7 @@ from kshim.storage.producers import Aborted, Producers
 from schemas.records.batch import NO_TIMESTAMP, batches, decode_header
 
 STEP_BYTES = 16 * 1024
-"""Most bytes that a step reads. A larger chunk is read in one step."""
+"""Most bytes that a step reads, unless a single chunk is larger."""
 STEP_CHUNKS = 256
 """Most chunks that one transaction replaces."""
 

@@ -272,7 +272,7 @@ class Environment:
 
     def close(self) -> None:
         if self.is_trusted:
-            with suppress(lmdb.Error):  # all that was reported as durable is durable without it
+            with suppress(lmdb.Error):  # commits that were reported as durable do not need it
                 self._env.sync(True)
         self._env.close()
 
