@@ -20,18 +20,12 @@ from schemas.messages.offset_commit import (
     OffsetCommitResponseTopic,
 )
 from schemas.registry import MESSAGES, VERSIONS, decode_response, encode_response
+from tests.faults.carried_errors import carried
 from tests.faults.world import one_of_each
 from tests.schemas.strategies import messages
 
 CASES = [(key, version) for key in sorted(ANNOUNCED) for version in VERSIONS[key]]
 WRONG = ErrorCode.UNKNOWN_SERVER_ERROR
-
-
-def carried(response: Any, place: errors.Place) -> list[int]:
-    """The errors at a place of a response."""
-    name, *inner = place
-    value = getattr(response, name)
-    return [code for each in value for code in carried(each, tuple(inner))] if inner else [value]
 
 
 @pytest.mark.parametrize("api_key", sorted(ANNOUNCED), ids=lambda key: key.title)

@@ -21,8 +21,8 @@ from schemas.messages.heartbeat import HeartbeatResponse
 from schemas.messages.metadata import MetadataRequest, MetadataRequestTopic
 from schemas.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from schemas.registry import VERSIONS
-from tests.answering.test_error_answers import carried
 from tests.api.harness import batch, create
+from tests.faults.carried_errors import carried
 from tests.faults.world import World, one_of_each
 
 SIZE_BYTES = 4
