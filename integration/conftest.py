@@ -14,6 +14,9 @@ from integration.support.clients import Admin
 from integration.support.server import FOREIGN_COMMAND, Server
 from integration.support.toolchain import or_skip
 
+# Assertions in modules that tests share explain themselves, as those in test modules do.
+pytest.register_assert_rewrite("integration.clients.matrix", "integration.serve")
+
 _numbers = itertools.count(1)
 
 
