@@ -55,7 +55,7 @@ class _Begun(NamedTuple):
 
 
 class Scram:
-    """One exchange: first the client's name and nonce, then its proof."""
+    """One exchange. The client first sends its name and a nonce, then its proof."""
 
     def __init__(
         self, mechanism: ScramMechanism, keys: Callable[[str], Keys], new_nonce: Callable[[], str]

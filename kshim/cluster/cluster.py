@@ -79,7 +79,7 @@ def admit_all(partitions: int) -> None:
 
 
 async def no_pause(cost_us: int) -> None:
-    """Go on at once."""
+    """A Pause that returns at once."""
 
 
 Forget = Callable[[Sequence[str]], Awaitable[None]]
@@ -275,8 +275,8 @@ class Cluster:
         """Delete topics and their records, in one durable write. Fires with a refusal, or None for success,
         by topic id.
 
-        forget: called with the names of the topics that are gone, before others can be made with the same
-        names. Errbacks StorageError; then no topic was deleted.
+        forget: called with the names of the deleted topics, before topics with the same names can be made.
+        Errbacks StorageError; then no topic was deleted.
         """
         return self.writer.run(self._delete_topics, topics, admit, pause, forget)
 

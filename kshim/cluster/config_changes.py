@@ -73,7 +73,7 @@ class ConfigChange:
 
 
 class Altered(NamedTuple):
-    """The result of changes."""
+    """The result of changes of configs."""
 
     outcome: list[Refusal | None]
     """A refusal, or None for success, for each change."""

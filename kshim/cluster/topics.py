@@ -1,8 +1,7 @@
-"""A topic and its partitions as values, and how they are stored.
+"""A topic and its partitions as values, and their stored form.
 
-A topic is stored as one JSON value under `topic/<name>`. Its configs hold only what was set; defaults are
-looked up when they are needed, so that a changed broker default reaches every topic that does not override
-it.
+A topic is stored as one JSON value under `topic/<name>`. It has only the configs that were set. Defaults are
+looked up at each use, so that a changed broker default counts for every topic that does not override it.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ class Partition:
     """A node id; NO_LEADER while no broker runs that may lead."""
     leader_epoch: int = 0
     replicas: tuple[int, ...] = ()
-    """The preferred leader first."""
+    """All replicas, the preferred leader first."""
     isr: tuple[int, ...] = ()
     """The replicas in sync."""
     elr: tuple[int, ...] = ()

@@ -43,7 +43,7 @@ def any_value(name: str, value: Any) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Definition:
-    """One config."""
+    """One config: its name, type, default and check."""
 
     name: str
     type: ConfigType

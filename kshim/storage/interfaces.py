@@ -60,7 +60,7 @@ class Appended(NamedTuple):
     base_offset: int
     log_start_offset: int
     log_append_time_ms: int
-    """-1 unless the append asked for LogAppendTime."""
+    """The timestamp of the records with LogAppendTime, else -1."""
 
 
 class Offsets(NamedTuple):

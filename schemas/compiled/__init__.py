@@ -38,9 +38,8 @@ __all__ = [
 def decoder(cls: Any, version: int) -> Decoder:
     """decode(frame, offset, left) -> (message, offset after it).
 
-    Raises MalformedMessage; and TooManyElements if `left` is given, and the message has more elements than
-    that. `frame` is bytes or a bytearray: fields of type `records` are memoryviews of it, all others are
-    copies.
+    Raises MalformedMessage, and TooManyElements if the message has more than `left` elements. frame: bytes or
+    a bytearray. Fields of type `records` become memoryviews of it; all others are copies.
     """
     return Reading(cls.__name__, struct(cls, version), version).compile()
 
@@ -49,9 +48,9 @@ def decoder(cls: Any, version: int) -> Decoder:
 def encoder(cls: Any, version: int) -> Encoder:
     """encode(message, head=b"", left, left_bytes) -> head + the message's bytes.
 
-    Raises ValueError, naming the field, for a value that this version cannot carry; TooManyElements if
-    `left` is given, and the message has more elements than that; and TooManyBytes if `left_bytes` is given,
-    and its strings and bytes, without its records, take more than that.
+    Raises ValueError, which names the field, for a value that this version cannot carry. Raises
+    TooManyElements if the message has more than `left` elements, and TooManyBytes if its strings and bytes,
+    without its records, take more than `left_bytes`.
     """
     return Writing(cls.__name__, struct(cls, version), version).compile()
 

@@ -83,7 +83,7 @@ def encode_plain_records(entries: Sequence[tuple[bytes | None, bytes | None]]) -
 
 
 _NULL = b"\x01"
-"""The length -1."""
+"""The varint of the length -1, which stands for null."""
 
 
 def _varint(value: int) -> bytes:

@@ -59,8 +59,8 @@ class Room:
         return self.free_bytes() >= LEFT_BYTES + PAGES * size
 
     def has(self, size: int) -> bool:
-        """True if a transaction of `size` bytes leaves the reserve alone. Makes the reserve if it is missing
-        and there is room.
+        """True if the disk has room for a transaction of `size` bytes without the reserve. Makes the reserve
+        if it is missing and there is room.
         """
         self._unasked_bytes -= OVERHEAD_BYTES + PAGES * size
         if self._unasked_bytes > 0 and self._is_kept:
