@@ -79,7 +79,7 @@ class MemberMetadata:
 
 @message(versions=VERSIONS, flexible=4)
 class GroupMetadataValue:
-    """A group after its last completed rebalance, or after its last member has left."""
+    """A group after its last completed rebalance, or a group without members."""
 
     protocol_type: str = field(string)
     """Empty if the group has no protocol type."""
