@@ -1,7 +1,7 @@
 """Appends each batch of a producer with an id once: a batch that is sent again is not written again.
 
-The log keeps the state of producers, as durable as their batches. This module keeps only what may end with
-the process: requests that wait until a batch is durable, batches that could not be stored, and verifications.
+The log stores the state of producers, as durably as their batches. This module keeps only what the process
+may lose: requests that wait until a batch is durable, batches that could not be stored, and verifications.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 BatchName = tuple[int, int, int, int]
-"""partition_no, producer_id, producer_epoch, base_sequence: unique among the batches under way."""
+"""(partition_no, producer_id, producer_epoch, base_sequence), unique among the batches under way."""
 
 
 class ProducerAppends:
@@ -50,12 +50,13 @@ class ProducerAppends:
         now_ms: int,
         verification: Verification | None = None,
     ) -> Deferred[Appended] | ErrorCode:
-        """Call `append()` if the batch is new; answer a repetition with the original's offset, once that is
-        durable.
+        """Call `append()` if the batch is new. If it repeats a batch, answer with the original's offset, once
+        the original is durable.
 
-        verification: the one that let a transactional batch through; None if none was needed. Returns an
+        verification: the one that allowed a transactional batch; None if none was needed. Returns an
         ErrorCode if sequence, epoch or transaction are wrong; see `rules.check`. The Deferred errbacks
-        StorageError. A repetition is answered with the batch's timestamp as its log append time, as in Kafka.
+        StorageError. For a repetition, the log append time in the answer is the batch's timestamp, as in
+        Kafka.
         """
         self._maybe_forget(now_ms)
         known = self._verifications.get((partition_no, header.producer_id)) if self._verifications else None
@@ -99,10 +100,10 @@ class ProducerAppends:
     def verification(
         self, partition_no: int, header: RecordBatchHeader, *, adds: bool, now_ms: int
     ) -> Verification | ErrorCode:
-        """What must happen before a transactional batch is appended.
+        """Decide whether the coordinator must be asked before a transactional batch is appended.
 
-        NONE: nothing, the transaction is open in this partition. A Verification: the coordinator must be
-        asked. INVALID_PRODUCER_EPOCH: the batch is refused.
+        NONE: no, the transaction is open in this partition. A Verification: yes. INVALID_PRODUCER_EPOCH: the
+        batch is refused.
         """
         producer = self._log.producers(partition_no).get(header.producer_id)
         if producer is not None and header.producer_epoch < producer.producer_epoch:
@@ -118,10 +119,10 @@ class ProducerAppends:
         return known
 
     def in_turn(self, producer_id: int, function: Callable[[], Later[T]]) -> Later[T]:
-        """Call `function()` once all earlier calls for that producer are done.
+        """Call `function()` once all earlier calls for the producer are done.
 
-        Requests are read ahead: a producer's second request may be here before the coordinator has answered
-        for the first, but its records come after.
+        Requests are read ahead, so a producer's second request may arrive before the coordinator has answered
+        for the first one. Its records must be appended after those of the first.
         """
         turn = self._turns.get(producer_id)
         if turn is None:
@@ -166,9 +167,10 @@ class ProducerAppends:
         return result
 
     def _check_lost(self, partition_no: int, header: RecordBatchHeader) -> ErrorCode:
-        """Refuse the batches that follow one that was not stored, until that one is sent again.
+        """Refuse the batches that follow a lost one, until the lost one is sent again. Lost: it was not
+        stored.
 
-        `check` does not: it lets the first batch of an unknown producer have any sequence.
+        `rules.check` does not refuse them: it accepts any sequence in an unknown producer's first batch.
         """
         lost = self._lost.get((partition_no, header.producer_id))
         if lost is None:

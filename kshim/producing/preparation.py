@@ -1,7 +1,8 @@
 """Makes a produced batch ready to be appended, aside if that may take long.
 
-A batch may say more than it holds, and a small one may expand to a hundred thousand times its size. So a
-first look goes only as far as a small batch needs; what needs more is done aside, up to a limit.
+A batch's header may announce more than the batch holds, and a small batch may expand to a hundred thousand
+times its size. So the first attempt expands only as much as a small batch needs. A batch that needs more is
+prepared aside, up to a limit.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from schemas.records.compression import MAX_DECOMPRESSED_BYTES
 
 LIGHT_RECORDS = 20_000
 LIGHT_BYTES = 1024 * 1024
-"""What is looked at at once, in all batches of a request together: about 10 ms."""
+"""Most bytes, in all batches of a request together, that are prepared at once: about 10 ms."""
 MANY_TIMES = 100
 MANY_TIMES_BYTES = 64 * 1024 * 1024
 
@@ -40,24 +41,24 @@ class Preparing(Protocol):
 
 
 class Ready(NamedTuple):
-    """A batch as it is to be stored, its header as it was sent, and when it came."""
+    """A batch ready to be stored, its header as the producer sent it, and the time of its arrival."""
 
     header: RecordBatchHeader
     batch: memoryview
     now_ms: int
     log_append_time: bool
-    """Whether the topic's timestamps are those of the append."""
+    """True if the topic's records get the time of the append (message.timestamp.type=LogAppendTime)."""
 
 
 Prepared: TypeAlias = Ready | RecordFault | None
-"""None stands for an entry without a batch."""
+"""A batch that is ready, or why it is refused; None for an entry without a batch."""
 
 
 def most_expanded_bytes(header: RecordBatchHeader, config: LogConfig) -> int:
-    """How many bytes the records of a batch may be when they are decompressed.
+    """Return how many bytes a batch's records may have when they are decompressed.
 
-    A hundred times the batch, up to 64 MiB; or 16 times what the topic allows for a batch, as producers limit
-    batches before they compress them. In no case more than `MAX_DECOMPRESSED_BYTES`.
+    This is the larger of a hundred times the batch, up to 64 MiB, and 16 times the topic's limit for a batch,
+    as producers limit batches before they compress them. It is never more than `MAX_DECOMPRESSED_BYTES`.
     """
     most = max(min(MANY_TIMES * header.size, MANY_TIMES_BYTES), 16 * config.max_message_bytes)
     return min(most, MAX_DECOMPRESSED_BYTES)
@@ -71,9 +72,10 @@ def prepare(
     batch: memoryview,
     batches: int,
 ) -> Later[Prepared]:
-    """The batch as it is to be stored, or why it is refused.
+    """Return the batch ready to be stored, or why it is refused.
 
-    batches: how many the request has; it is answered alone if one is prepared aside.
+    batches: how many batches the request has. If one of them is prepared aside, no other request of the
+    connection is answered meanwhile.
     """
     config, now_ms = broker.cluster.log_config(topic, broker.node_id), broker.now_ms()
     place = topic.name, partition.index
@@ -98,7 +100,7 @@ def _prepared(
     place: tuple[str, int],
     max_bytes: int,
 ) -> Prepared:
-    """Raises CorruptRecordBatch; BatchExpandsTooFar if the records are more than `max_bytes`."""
+    """Check and convert a batch. Raises CorruptRecordBatch, and BatchExpandsTooFar beyond `max_bytes`."""
     fault = fault_in_records(header, batch, config, now_ms, place, max_bytes)
     if fault is not None:
         return fault
@@ -108,7 +110,7 @@ def _prepared(
 
 
 def _within(max_bytes: int, prepared: Callable[[int], Prepared]) -> Prepared:
-    """`prepared(max_bytes)`, or why the batch is refused."""
+    """Return `prepared(max_bytes)`, or why the batch is refused if it raises."""
     try:
         return prepared(max_bytes)
     except CorruptRecordBatch as error:

@@ -1,4 +1,4 @@
-"""compression.type: if a topic names a codec, the broker recompresses batches that came with another one."""
+"""Recompresses batches whose codec is not the one that the topic's compression.type names."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from schemas.records.rewriting import recompress
 def as_configured(
     header: RecordBatchHeader, batch: memoryview, config: LogConfig, max_bytes: int
 ) -> memoryview:
-    """A validated batch in the codec that the topic names; returned as it is if it has that already.
+    """Return a validated batch in the topic's codec, unchanged if it already has it.
 
-    Raises CorruptRecordBatch if the batch cannot be decoded, or becomes larger than the topic allows; and
-    BatchExpandsTooFar if its records are more than `max_bytes`.
+    Raises CorruptRecordBatch if the batch cannot be decoded, or becomes larger than the topic allows. Raises
+    BatchExpandsTooFar if its records have more than `max_bytes`.
     """
     assert config.compression is not None
     if config.compression == header.compression:

@@ -1,9 +1,9 @@
 """Checks the records of a whole batch: timestamps near the clock, and keys in a compacted topic.
 
-Records are decoded only if the header does not settle it: in a compacted topic, in a topic that limits how
-old a timestamp may be, in a batch whose largest timestamp is too far ahead of the clock, and in a batch that
-its producer has marked LogAppendTime, where Kafka refuses that. Otherwise they are only counted, by their
-lengths: a missing record would stop every reader of the partition.
+Records are decoded only if the header does not decide the matter: in a compacted topic, in a topic that
+limits how old a timestamp may be, in a batch whose largest timestamp is too far ahead of the clock, and in a
+batch that its producer has marked LogAppendTime, if Kafka would refuse that. Otherwise records are only
+counted, by their lengths, because a missing record would stop every reader of the partition.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ class RecordFault:
     error_code: ErrorCode
     message: str
     record_errors: tuple[BatchIndexAndErrorMessage, ...] = ()
-    """The first MOST_ERRORS."""
+    """The errors of single records, at most MOST_ERRORS."""
     is_whole: bool = True
-    """Whether the bytes are as the producer sent them."""
+    """True if the bytes are one intact batch, which is refused for its contents."""
 
 
 def fault_in_records(
@@ -48,10 +48,11 @@ def fault_in_records(
     place: tuple[str, int],
     max_bytes: int,
 ) -> RecordFault | None:
-    """What is wrong with the records of a validated batch, or None. place: topic and partition, for messages.
+    """Return what is wrong with the records of a validated batch, or None.
 
-    Raises CorruptRecordBatch if the header states another number of records, or if they must be decoded and
-    cannot be; and BatchExpandsTooFar if they are more than `max_bytes`.
+    place: topic and partition, for messages. Raises CorruptRecordBatch if the header states another number of
+    records, or if they must be decoded and cannot be. Raises BatchExpandsTooFar if they have more than
+    `max_bytes`.
     """
     ahead = header.max_timestamp - now_ms > config.timestamp_after_max_ms
     check_timestamps = not config.log_append_time and (ahead or config.timestamp_before_max_ms != LONG_MAX)
@@ -62,7 +63,7 @@ def fault_in_records(
         return None
     decoded = records(batch, max_bytes=max_bytes)
     faults = list(islice(_faults(decoded, config, now_ms, is_marked, place), MOST_ERRORS))
-    for _ in decoded:  # those behind them must be readable, too
+    for _ in decoded:  # the records after the last fault must be readable, too
         pass
     if not faults:
         return None

@@ -1,8 +1,8 @@
 """The rules for producers with an id: which batch is new, which is a repetition, which is refused.
 
-Pure (KIP-98, KIP-360, KIP-890). A producer numbers the records it sends to a partition; its last five batches
-are remembered, because a client has at most five in flight. It may begin a transaction in a partition only
-after the transaction coordinator has said that the partition is part of the transaction.
+Pure functions (KIP-98, KIP-360, KIP-890). A producer numbers the records that it sends to a partition. Its
+last five batches are remembered, because a client has at most five in flight. It may begin a transaction in a
+partition only after the transaction coordinator has confirmed that the transaction has the partition.
 """
 
 from __future__ import annotations
@@ -16,24 +16,24 @@ from schemas.records.end_txn_marker import EndTxnMarker
 
 NO_EPOCH = -1
 STRICT_VERSION = 2
-"""From this transaction.version on each transaction of a producer has an epoch of its own."""
+"""From this transaction.version on, each transaction of a producer has a new epoch."""
 _SEQUENCES = 1 << 31  # the number after 2**31 - 1 is 0
 
 
 @dataclass(slots=True, eq=False)
 class Verification:
-    """The coordinator was asked whether a partition is part of a producer's transaction.
+    """A question to the coordinator: is the partition part of the producer's transaction?
 
-    Kept from the question until a record of the transaction, or its end, is in the partition: an answer from
-    before the end says nothing about a transaction that has begun since.
+    It is kept until a record of the transaction, or the transaction's end, is in the partition. After the end
+    its answer is void, as it says nothing about the next transaction.
     """
 
     producer_epoch: int
     lowest_sequence: int
-    """The lowest base sequence of the batches that were asked for."""
+    """The lowest base sequence of the batches that the question was asked for."""
     adds: bool
-    """The question was to add the partition; a client that leaves this to the broker begins each epoch with
-    sequence 0.
+    """True if the question was to add the partition. Clients that leave this to the broker begin each epoch
+    with sequence 0.
     """
     asked_at_ms: int
 
@@ -51,11 +51,10 @@ def check(
     *,
     is_verified: bool = True,
 ) -> SentBatch | ErrorCode:
-    """Check a client's batch: NONE if it is new, the stored batch if it repeats one, or the error that
-    refuses it.
+    """Check a client's batch. Return NONE if it is new, the stored batch if it repeats one, or an error.
 
-    verification: the question that is kept for this producer and partition. is_verified: its answer has let
-    this very batch through. The first batch of an unknown producer is new, whatever its sequence: the
+    verification: the question kept for this producer and partition. is_verified: True if its answer has
+    allowed this very batch. The first batch of an unknown producer is new, whatever its sequence, because the
     producer may have been forgotten.
     """
     if producer is not None:
@@ -74,7 +73,7 @@ def check(
 
 
 def in_transaction(producer: ProducerState | None, producer_epoch: int) -> bool:
-    """Whether the producer has a transaction open in the partition, in this epoch."""
+    """True if the producer has an open transaction in the partition, in this epoch."""
     return (
         producer is not None
         and producer.transaction_start != NO_TRANSACTION
@@ -110,11 +109,11 @@ def _is_next(
 def check_marker(
     producer: ProducerState | None, marker: EndTxnMarker, transaction_version: int = 0
 ) -> ErrorCode:
-    """Whether a marker may be appended: NONE, INVALID_PRODUCER_EPOCH or TRANSACTION_COORDINATOR_FENCED.
+    """Check a marker. Return NONE, INVALID_PRODUCER_EPOCH or TRANSACTION_COORDINATOR_FENCED.
 
-    transaction_version: that of the transaction. From 2 on the marker has a later epoch than the
-    transaction's records, so a late marker cannot end the next transaction; but a marker may come twice. An
-    unknown producer counts as having the epochs -1. Producer ids below zero are not checked.
+    transaction_version: the transaction's. From 2 on, the marker has a later epoch than the transaction's
+    records, so a late marker cannot end the next transaction; but a marker may come twice. An unknown
+    producer counts as having the epochs -1. Producer ids below zero are not checked.
     """
     if marker.producer_id < 0:
         return ErrorCode.NONE

@@ -1,9 +1,9 @@
 """Asks the transaction coordinator whether a producer may write to partitions in its transaction.
 
-From Produce v12 on the broker adds the partition to the transaction. An older client has added it itself, and
-the broker only verifies that, so that no record is left behind in a transaction that has ended (KIP-890). The
-coordinator is asked once per transaction and partition: after the first record the log knows that the
-transaction is open there.
+From Produce v12 on, the broker adds the partition to the transaction. An older client adds it itself, and the
+broker only verifies that, so that no record gets into a transaction that has ended (KIP-890). The coordinator
+is asked once per transaction and partition. After the first record, the log knows that the transaction is
+open in the partition.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ RETRIABLE = {
     ErrorCode.COORDINATOR_NOT_AVAILABLE,
     ErrorCode.NOT_COORDINATOR,
 }
-"""Errors that clients may not expect in a Produce response."""
+"""The coordinator's errors that clients do not expect in a Produce response, and must be replaced."""
 
 
 class TransactionalBatch(NamedTuple):
@@ -67,7 +67,7 @@ class Verifying(Protocol):
 
 
 class NotAllowed(NamedTuple):
-    """Why a batch is refused before it is checked."""
+    """Why a batch is refused, by the coordinator's answer."""
 
     error_code: ErrorCode
     message: str
@@ -81,7 +81,7 @@ Verdicts = Mapping[TopicPartition, Verdict]
 def verify(
     broker: Verifying, context: RequestContext, transactional_id: str, asked: Sequence[TransactionalBatch]
 ) -> Later[Verdicts]:
-    """A verdict for each batch; all batches are of one producer and epoch."""
+    """Return a verdict for each batch. All batches must have the same producer and epoch."""
     adds = context.api_version >= FIRST_VERSION_THAT_ADDS
     verdicts: dict[TopicPartition, Verdict] = {}
     for batch in asked:
@@ -104,8 +104,9 @@ def verify(
 
 
 def _tries(broker: Verifying) -> int:
-    """How often to ask while the last transaction is still ending: the client would wait longer before it
-    retries.
+    """How often to ask while the previous transaction is still ending.
+
+    The client's own retry would come later.
     """
     config = broker.config
     backoff_ms = max(1, config.add_partitions_to_txn_retry_backoff_ms)
@@ -139,7 +140,7 @@ Errors = Mapping[TopicPartition, ErrorCode]
 def _ask(
     broker: Verifying, ask: Callable[[], Later[AddPartitionsToTxnResponse]], tries: int
 ) -> Later[Errors]:
-    """The error of each partition, after at most `tries` attempts."""
+    """Ask at most `tries` times, and return the error of each partition."""
 
     def answered(response: AddPartitionsToTxnResponse) -> Any:
         errors = _errors(response)
@@ -163,7 +164,7 @@ def _errors(response: AddPartitionsToTxnResponse) -> Errors:
 
 
 def _refusals(errors: Errors, api_version: int) -> dict[TopicPartition, Verdict]:
-    """The partitions that were not allowed, with the errors that Produce uses."""
+    """The refused partitions, with errors that a Produce response may have."""
     return {
         place: _refusal(error, api_version) for place, error in errors.items() if error is not ErrorCode.NONE
     }
