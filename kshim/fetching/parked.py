@@ -1,4 +1,4 @@
-"""A Fetch that waits for enough new records, for the end of its time, or for a request behind it."""
+"""A Fetch that waits for enough new records, for the end of its time, or for the next request."""
 
 from __future__ import annotations
 
@@ -18,9 +18,11 @@ T = TypeVar("T")
 
 
 class ParkedFetch:
-    """Waits until the partitions of a session, which watches them, have the bytes that `reads` lacked.
+    """Waits until the partitions of a session have as many more bytes as `reads` lacked. The session watches
+    them.
 
-    Only new records are read; if one byte is missing, only offsets are compared.
+    Only new records are read to count their bytes. If only one byte is missing, it is enough to compare
+    offsets.
     """
 
     __slots__ = ("_done", "_log", "_missing_bytes", "_reads", "_session", "_timer")
@@ -33,8 +35,8 @@ class ParkedFetch:
         self._done: Deferred[None] = Deferred()
 
     def wait(self, clock: Clock, max_wait_ms: int, hurry: Signal, answer: Callable[[], T]) -> Deferred[T]:
-        """`answer()`, as soon as there is enough, `max_wait_ms` is over, `hurry` fires, or another request of
-        the session is parked.
+        """Return `answer()`, as soon as there are enough bytes, `max_wait_ms` is over, `hurry` fires, or
+        another request of the session is parked.
         """
         self._timer = clock.callLater(max_wait_ms / 1000, self._finish)
         self._session.park(self._log, self._moved, self._finish)
@@ -68,9 +70,9 @@ class ParkedFetch:
             self._finish()
 
     def _finish(self) -> None:
-        """Answer, for the first reason only; cancel the timer and leave the session."""
+        """Answer, cancel the timer, and stop watching. Does nothing the second time."""
         if not self._done.called:
-            timer, self._timer = self._timer, None  # else each would keep the other
+            timer, self._timer = self._timer, None  # else timer and Fetch would keep each other in memory
             if timer.active():
                 timer.cancel()
             self._session.unpark()

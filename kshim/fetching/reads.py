@@ -1,4 +1,4 @@
-"""One pass over the partitions of a Fetch: the answer for each, and how many bytes that is in all."""
+"""One pass over the partitions of a Fetch: makes the answer for each, and counts the bytes of all answers."""
 
 from __future__ import annotations
 
@@ -49,12 +49,12 @@ class Readable(Protocol):
 
 
 class PartitionRead(NamedTuple):
-    """What one partition is answered."""
+    """The answer for one partition."""
 
     cached: CachedPartition
     data: PartitionData
     is_behind: bool = False
-    """There are records from the fetch offset on, sent or not."""
+    """True if there are records from the fetch offset on, even if the answer has none of them."""
 
 
 class Position:
@@ -68,10 +68,10 @@ class Position:
         """How many more bytes the partition may add to the answer."""
 
     def count(self, records: bytes, end: int) -> int:
-        """How many bytes `records`, read from `next_offset` on, count towards min_bytes.
+        """Count `records`, read from `next_offset` on. Return how many bytes they count towards min_bytes.
 
-        There are records up to `end`. If `records` stop before it, the next batch did not fit; then the
-        partition counts as all that it may add, else a Fetch would wait for bytes that no batch can supply.
+        The partition has records up to `end`. If `records` stop before it, the next batch did not fit. Then
+        the partition counts as full, else a Fetch would wait for bytes that no batch can supply.
         """
         self.next_offset = next_offset(records, self.next_offset)
         cut_short = self.next_offset < end
@@ -81,7 +81,7 @@ class Position:
 
 
 class PartitionReads:
-    """Reads the partitions of a Fetch, and keeps what each is answered."""
+    """Reads the partitions of a Fetch, and keeps the answer for each."""
 
     __slots__ = (
         "_any_replica",
@@ -112,8 +112,8 @@ class PartitionReads:
         may_see: Callable[[str], bool] | None = None,
         most_bytes: int = MAX_INT32,
     ) -> None:
-        """may_see: whether the client may read a topic; None for all. most_bytes: that the answer may hold,
-        whatever the request allows.
+        """may_see: returns True if the client may read a topic; None if it may read all. most_bytes: a limit
+        for the answer, in addition to the request's.
         """
         self._broker = broker
         self._most_bytes = most_bytes
@@ -136,14 +136,17 @@ class PartitionReads:
         self.unknown: list[PartitionRead] = []
         """The other partitions; Kafka answers them last."""
         self.failed = False
-        """A known partition had an error, which is answered at once. An unknown one does not end the wait for
-        the others.
+        """True if a known partition had an error: then the Fetch does not wait. An unknown partition does not
+        end the wait for the others.
         """
         self.leaders: list[int] = []
-        """The brokers that clients were sent to."""
+        """The node ids of the leaders that the client is redirected to."""
 
     def read(self, partitions: Iterable[CachedPartition]) -> PartitionReads:
-        """Read the partitions in this order; returns self. May be called for one part after the other."""
+        """Read the partitions in this order, and return self.
+
+        It may be called repeatedly, each time for more.
+        """
         before_bytes = self._bytes_read
         for cached in partitions:
             found = self._find(cached)
@@ -155,15 +158,16 @@ class PartitionReads:
         return self
 
     def anew(self) -> PartitionReads:
-        """What is to read again, with `again`."""
+        """Return a new object for the pass after the wait, to be used with `again`."""
         anew = PartitionReads(self._broker, self._version, self.request, self._may_see, self._most_bytes)
         anew.unknown = self.unknown
         anew._stay_unknown = frozenset(read.cached for read in self.unknown)
         return anew
 
     def again(self, partitions: Iterable[CachedPartition]) -> PartitionReads:
-        """Read again after the wait; returns self. Unknown partitions stay unknown; one that was deleted
-        meanwhile is an error.
+        """Read again after the wait, and return self.
+
+        Partitions that were unknown before stay unknown. A partition that was deleted meanwhile is an error.
         """
         before_bytes = self._bytes_read
         for cached in partitions:
@@ -173,20 +177,20 @@ class PartitionReads:
         return self
 
     def in_order(self) -> PartitionReads:
-        """Put the unknown partitions into Kafka's order, those of unknown ids first; returns self."""
+        """Sort the unknown partitions as Kafka does, unknown topic ids first, and return self."""
         if len(self.unknown) > 1:
             self.unknown.sort(key=lambda read: read.data.error_code != ErrorCode.UNKNOWN_TOPIC_ID)
         return self
 
     def knows_any(self, partitions: Iterable[CachedPartition]) -> bool:
-        """Whether any of the partitions exists, if only under another topic id."""
+        """True if any of the partitions exists, even if with another topic id."""
         found = map(self._find, partitions)
         return any(
             not isinstance(each, ErrorCode) or each is ErrorCode.INCONSISTENT_TOPIC_ID for each in found
         )
 
     def position(self, cached: CachedPartition) -> Position:
-        """The position of a partition, also of one that this pass has not looked at."""
+        """Return the position of a partition, even if this pass has not read it."""
         known = self._positions.get(cached)
         if known is None:
             left_bytes = max(0, min(cached.wanted.partition_max_bytes, self._left_bytes))
@@ -194,8 +198,8 @@ class PartitionReads:
         return known
 
     def _find(self, cached: CachedPartition) -> Partition | ErrorCode:
-        """The partition as it is now, or the error. A topic id that was known once keeps standing for its
-        topic's name.
+        """Return the partition as it is now, or an error. Once a topic id was known, it stands for the
+        topic's name from then on.
         """
         cluster, named = self._broker.cluster, cached.topic
         if named.name is None:
@@ -264,7 +268,7 @@ class PartitionReads:
         return PartitionRead(cached, data, is_behind)
 
     def _sent_away(self, cached: CachedPartition, partition: Partition, error: ErrorCode) -> PartitionRead:
-        """An error, with the current leader for clients that know the field (KIP-951)."""
+        """Return an error, with the current leader for clients whose version has the field (KIP-951)."""
         if self._version < FIRST_VERSION_WITH_CURRENT_LEADER or error not in SENT_AWAY:
             return PartitionRead(cached, refusal(cached.wanted.partition, error))
         if not self._from_replica:
@@ -275,10 +279,10 @@ class PartitionReads:
     def _diverging_epoch(
         self, wanted: FetchPartition, partition: Partition, log_start_offset: int
     ) -> EpochEndOffset | None:
-        """Where the client's log and this one diverge (KIP-595).
+        """Find where the client's log and this one diverge (KIP-595).
 
-        NO_EPOCH_END: nowhere, as far as the client says. None: this log knows nothing of the client's epoch
-        or offset.
+        NO_EPOCH_END: nowhere, by what the client says. None: this log does not have the client's epoch or
+        offset.
         """
         if wanted.last_fetched_epoch < 0:
             return NO_EPOCH_END
@@ -330,9 +334,9 @@ def refusal(
     aborted_transactions: Sequence[AbortedTransaction] | None = None,
     current_leader: LeaderIdAndEpoch = NO_LEADER,
 ) -> PartitionData:
-    """An answer with an error and no records.
+    """Return an answer with an error and no records.
 
-    Its aborted transactions are null if Kafka gets as far as the log, else empty.
+    aborted_transactions: None (null) for errors that Kafka finds only when it reads the log, else empty.
     """
     return PartitionData(
         partition_index=partition_index,

@@ -1,10 +1,11 @@
-"""Fetch sessions (KIP-227): the server remembers what a client fetches, so requests name changes only.
+"""Fetch sessions (KIP-227): the server remembers what a client fetches, so its requests name only changes.
 
-A partition of a session is *due* when the next answer may include it: the client has changed its request for
-it, there are more records behind its position, its last answer was an error, or its log has moved since. Only
-due partitions are looked at; the others are watched, so a thousand quiet partitions cost a request nothing.
+A partition of a session is *due* if the next answer may have to include it: the client has changed its
+request for it, there are more records after its position, its last answer was an error, or its log has moved
+since. A request reads only due partitions. The others are watched, so a thousand quiet partitions cost a
+request nothing.
 
-A request without a session gets one that is not kept. `reads` reads the partitions.
+A request without a session gets a session that is not kept. `reads` reads the partitions.
 """
 
 from __future__ import annotations
@@ -29,21 +30,21 @@ FULL, FINAL = 0, -1  # epochs of requests that name all partitions: FULL begins 
 MAX_INT32 = 2**31 - 1
 EVICTION_MS = 2 * 60 * 1000  # Kafka's min.incremental.fetch.session.eviction.ms
 MAX_CACHED_PARTITIONS = 100_000
-"""In all sessions together, some 900 bytes each. Beyond, a client gets no session and names all partitions
-each time.
+"""Most partitions in all sessions together. Each takes some 900 bytes. Beyond this, a client gets no session,
+and names all partitions each time.
 """
 
 Key = tuple[str | UUID, int]
 
 
 class CachedTopic:
-    """A topic as a request has named it."""
+    """A topic as a request named it: by name or id."""
 
     __slots__ = ("name", "topic_id")
 
     def __init__(self, name: str | None, topic_id: UUID) -> None:
         self.name = name
-        """None for a topic id that no topic has had yet."""
+        """The topic's name; None while no topic has the requested id."""
         self.topic_id = topic_id
 
     def is_same(self, other: CachedTopic) -> bool:
@@ -51,7 +52,7 @@ class CachedTopic:
 
 
 class CachedPartition:
-    """A partition of a session: what its client last asked for, and what it was last answered."""
+    """A partition of a session: the client's last request for it, and the last answer."""
 
     __slots__ = (
         "_unwatch",
@@ -71,9 +72,9 @@ class CachedPartition:
         self.turn = turn
         """The partition with the smallest turn is read first."""
         self.high_watermark = self.log_start_offset = -1
-        """As last answered."""
+        """Both as in the last answer; -1 before the first."""
         self.end_seen = -1
-        """The high watermark when the partition was last looked at."""
+        """The high watermark when the partition was last read."""
         self.partition_no: int | None = None
         """None while the partition has no log."""
         self._watched: int | None = None
@@ -93,10 +94,10 @@ class CachedPartition:
             self._watched = self._unwatch = None
 
     def is_news(self, data: PartitionData) -> bool:
-        """Whether the client of a session must be told.
+        """True if the client of a session must get this answer.
 
-        Kafka's rule: it must be told of records, of an error, and of another high watermark or log start
-        offset than it was told before. The first answer after an error is always new.
+        Kafka's rule: it must get records, errors, and any change of the high watermark or the log start
+        offset. The first answer after an error is always news.
         """
         return (
             bool(data.records)
@@ -107,7 +108,7 @@ class CachedPartition:
         )
 
     def note(self, data: PartitionData) -> bool:
-        """Remember an answer; return whether it is news."""
+        """Remember an answer. Return True if it is news."""
         is_new = self.is_news(data)
         self.high_watermark = data.high_watermark if data.error_code == ErrorCode.NONE else -1
         self.log_start_offset = data.log_start_offset
@@ -137,9 +138,9 @@ class FetchSession:
 
     def __init__(self, by_topic_id: bool, now_ms: int, goes_on: bool = True) -> None:
         self.id = NO_SESSION
-        """NO_SESSION until the session is kept."""
+        """The session id; NO_SESSION until the session is kept."""
         self.goes_on = goes_on
-        """There may be a next request."""
+        """True if a later request may belong to the session."""
         self.epoch = 1
         """The epoch of the next request."""
         self.by_topic_id = by_topic_id
@@ -152,7 +153,7 @@ class FetchSession:
         self._is_watching = self._is_closed = False
         self._read_with: Hashable = None
         self.has_impossible_names = False
-        """A topic is named with more letters than a topic can have; such a session is not kept."""
+        """True if a request named a topic with more letters than a topic can have. Then it is not kept."""
 
     def __len__(self) -> int:
         return len(self._partitions)
@@ -161,8 +162,9 @@ class FetchSession:
         return self._partitions.values()
 
     def update(self, request: FetchRequest) -> bool:
-        """Add or change the partitions that the request names; False, and no further, at a topic without an
-        id, as in Kafka.
+        """Add or change the partitions that the request names.
+
+        At a topic that lacks its id it stops, and returns False, as Kafka does.
         """
         for topic in request.topics:
             if self.by_topic_id and self.goes_on and not topic.topic_id.int:
@@ -185,7 +187,7 @@ class FetchSession:
         return True
 
     def forget(self, request: FetchRequest) -> bool:
-        """Drop the partitions that the request forgets. False as in `update`."""
+        """Drop the partitions that the request forgets. Returns False like `update`."""
         for topic in request.forgotten_topics_data:
             if self.by_topic_id and not topic.topic_id.int:
                 return False
@@ -198,20 +200,20 @@ class FetchSession:
         return True
 
     def read_with(self, rights: Hashable) -> None:
-        """Look at all partitions again if they were read with other rights before."""
+        """Make all partitions due if the rights differ from those of the last request."""
         if rights != self._read_with:
             self._read_with = rights
             self._due.update(dict.fromkeys(self._partitions.values()))
 
     def due(self) -> list[CachedPartition]:
-        """The partitions to look at, in the order of their turns."""
+        """The due partitions, in the order of their turns."""
         return sorted(self._due, key=attrgetter("turn"))
 
     def answered(self, cached: CachedPartition, data: PartitionData, is_behind: bool) -> bool:
-        """Note a partition's answer; return False if the response may leave it out.
+        """Note a partition's answer. Return False if the response may leave it out.
 
-        is_behind: there are records from its position on. In a session, a partition that was sent records
-        gets its next turn after all others; the first answer of a session sets the turns.
+        is_behind: True if there are records from its position on. In a session, a partition whose records are
+        sent gets its next turn after all others; the first answer of a session sets the turns.
         """
         is_new = cached.note(data)
         if data.records or self.id == NO_SESSION:
@@ -223,12 +225,14 @@ class FetchSession:
         return is_new or self.id == NO_SESSION
 
     def failed(self, cached: CachedPartition, data: PartitionData) -> None:
-        """Note an error that was not met by reading. The next answer tells that it is over."""
+        """Note an error that was put into the answer without reading. The partition stays due, so the next
+        answer shows that the error is over.
+        """
         cached.note(data)
         self._due[cached] = None
 
     def watch(self, log: Log) -> None:
-        """Watch all due partitions; the others are watched already."""
+        """Watch all due partitions. The others are watched already."""
         self._is_watching = True
         for cached in self._due if not self._is_closed else ():
             cached.watch(log, self._moved)
@@ -247,7 +251,9 @@ class FetchSession:
         self._parked = None
 
     def _moved(self, cached: CachedPartition) -> None:
-        """Mark the partition due; wake the parked fetch, else stop watching until it is read."""
+        """Mark a partition as due. Wake the parked Fetch; without one, stop watching until the partition is
+        read.
+        """
         self._due[cached] = None
         if self._parked is not None:
             self._parked[0](cached)
@@ -276,18 +282,18 @@ class FetchSessions:
         return len(self._sessions)
 
     def partitions_of(self, session_id: int) -> Collection[CachedPartition]:
-        """The partitions of a session; none if there is no such session."""
+        """The partitions of a session; empty if the session does not exist."""
         session = self._sessions.get(session_id)
         return () if session is None else session.partitions()
 
     def read_with(self, session_id: int, rights: Hashable) -> None:
-        """Tell a session, if there is such a one, with which rights its partitions are read from now on."""
+        """Set the rights under which a session reads from now on. Does nothing if the session is unknown."""
         session = self._sessions.get(session_id)
         if session is not None:
             session.read_with(rights)
 
     def open(self, request: FetchRequest, by_topic_id: bool, now_ms: int) -> FetchSession | ErrorCode:
-        """The session of a request, updated by it; or the error."""
+        """Return the session of a request, updated by the request, or an error."""
         session = self._sessions.get(request.session_id)
         if request.session_epoch in (FULL, FINAL):
             if session is not None:
@@ -358,6 +364,6 @@ class FetchSessions:
 def _new_session(
     request: FetchRequest, by_topic_id: bool, now_ms: int, goes_on: bool
 ) -> FetchSession | ErrorCode:
-    """A session with the partitions that a request names."""
+    """Return a session with the partitions that a request names, or an error."""
     session = FetchSession(by_topic_id, now_ms, goes_on)
     return session if session.update(request) else ErrorCode.UNKNOWN_SERVER_ERROR
