@@ -1,6 +1,6 @@
-"""AddOffsetsToTxn (25): let a transaction commit offsets of a group (KIP-98).
+"""AddOffsetsToTxn (25): allow a transaction to commit offsets of a group (KIP-98).
 
-The partition of `__consumer_offsets` that holds the group's offsets is added to the transaction.
+The group's partition of `__consumer_offsets` is added to the transaction.
 """
 
 from __future__ import annotations
@@ -20,7 +20,9 @@ FIRST_VERSION_WITH_FENCED = 2
 def add_offsets_to_txn(
     broker: Broker, context: RequestContext, request: AddOffsetsToTxnRequest
 ) -> Later[AddOffsetsToTxnResponse]:
-    """The group need not exist. Below v2 PRODUCER_FENCED is INVALID_PRODUCER_EPOCH (KIP-588)."""
+    """Add the group's partition; the group need not exist. Below v2 the error INVALID_PRODUCER_EPOCH stands
+    for PRODUCER_FENCED (KIP-588).
+    """
 
     def respond(result: AddPartitionsToTxnResult) -> AddOffsetsToTxnResponse:
         error = result.topic_results[0].results_by_partition[0].partition_error_code

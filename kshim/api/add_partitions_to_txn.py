@@ -1,7 +1,7 @@
-"""AddPartitionsToTxn (24): let a transaction write to partitions (KIP-98).
+"""AddPartitionsToTxn (24): allow a transaction to write to partitions (KIP-98).
 
-Up to v3 a client adds partitions to its one transaction. Later versions are for brokers: one request names
-many transactions, and adds partitions for clients of KIP-890 or only verifies that they were added.
+Up to v3 a client adds partitions to its own transaction. Later versions are for brokers: one request names
+many transactions, and for each either adds partitions (KIP-890) or only verifies that they were added.
 """
 
 from __future__ import annotations
@@ -33,7 +33,9 @@ PARTITION_US = 1
 def add_partitions_to_txn(
     broker: Broker, context: RequestContext, request: AddPartitionsToTxnRequest
 ) -> Later[AddPartitionsToTxnResponse]:
-    """Add all partitions of a transaction; none of them if one does not exist (OPERATION_NOT_ATTEMPTED)."""
+    """Add all partitions of a transaction. If one of them does not exist, none is added
+    (OPERATION_NOT_ATTEMPTED).
+    """
     if context.api_version >= FIRST_VERSION_FOR_BROKERS:
 
         def add(some: Sequence[AddPartitionsToTxnTransaction]) -> Later[Iterable[AddPartitionsToTxnResult]]:
@@ -96,7 +98,7 @@ def _of_client(result: AddPartitionsToTxnResult) -> AddPartitionsToTxnResponse:
 
 
 def _of_old_client(result: AddPartitionsToTxnResult) -> AddPartitionsToTxnResponse:
-    """The answer below v2, where PRODUCER_FENCED is INVALID_PRODUCER_EPOCH (KIP-588)."""
+    """The answer up to v3. Below v2 the error INVALID_PRODUCER_EPOCH stands for PRODUCER_FENCED (KIP-588)."""
     errors = [
         ((topic.name, each.partition_index), ErrorCode(each.partition_error_code))
         for topic in result.topic_results

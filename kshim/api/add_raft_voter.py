@@ -18,7 +18,7 @@ CONTROLLER = "CONTROLLER"
 def add_raft_voter(
     broker: Broker, context: RequestContext, request: AddRaftVoterRequest
 ) -> AddRaftVoterResponse:
-    """Refuse, in Kafka's order: the cluster, the voter, its listeners, and then every voter."""
+    """Refuse. The checks are in Kafka's order: cluster, voter, listeners; a valid request is refused, too."""
     refusal = (
         refuse_cluster(request.cluster_id, broker.cluster.cluster_id)
         or refuse_voter(request.voter_id, request.voter_directory_id, "Add")
@@ -30,7 +30,7 @@ def add_raft_voter(
 
 def _refuse_listeners(listeners: Sequence[Listener]) -> Refusal | None:
     addresses = {each.name.upper(): f"{each.host}/<unresolved>:{each.port}" for each in listeners}
-    if "" in addresses:  # it would end Apache Kafka
+    if "" in addresses:  # Apache Kafka would crash
         return Refusal(ErrorCode.INVALID_REQUEST, "Add voter request has a listener without a name")
     if CONTROLLER in addresses:
         return None

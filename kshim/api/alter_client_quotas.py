@@ -1,7 +1,7 @@
-"""AlterClientQuotas (49): set and remove quotas (KIP-546). They count from the next request on.
+"""AlterClientQuotas (49): set and remove quotas (KIP-546). They apply from the next request on.
 
-As in Kafka, each entity is changed whole or refused, and answered once: one that is named again is refused,
-although what its first entry says is done.
+As in Kafka, each entity is changed as a whole or refused, and answered once. If two entries name the same
+entity, the first one takes effect, but the answer refuses the entity.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Outcome = tuple[Entity, Refusal | None]
 def alter_client_quotas(
     broker: Broker, context: RequestContext, request: AlterClientQuotasRequest
 ) -> Later[AlterClientQuotasResponse]:
-    """A change is durable before the answer."""
+    """Change each entity. The changes are durable before the answer."""
     changes, refused = _once(request.entries)
 
     def alter(some: Sequence[QuotaChange]) -> Later[Iterable[Outcome]]:
@@ -50,7 +50,9 @@ def alter_client_quotas(
 
 
 def _once(entries: Iterable[RequestEntryData]) -> tuple[list[QuotaChange], dict[Entity, Refusal]]:
-    """The first change of each entity, and the entities that are refused as they, or keys, come twice."""
+    """Return the first change of each entity, and the refused entities: they, or one of their keys, come
+    twice.
+    """
     changes: dict[Entity, QuotaChange] = {}
     refused: dict[Entity, Refusal] = {}
     for entry in entries:

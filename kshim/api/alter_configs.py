@@ -1,6 +1,6 @@
 """AlterConfigs (33): replace all configs that are set on topics and brokers (KIP-133).
 
-Kafka deprecates it in favour of IncrementalAlterConfigs; older clients have only this.
+Kafka has deprecated it in favour of IncrementalAlterConfigs, but older clients have only this API.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from schemas.messages.alter_configs import (
 def alter_configs(
     broker: Broker, context: RequestContext, request: AlterConfigsRequest
 ) -> Later[AlterConfigsResponse]:
-    """Each resource is changed whole or refused; a change is durable, and in force, before the answer."""
+    """Change each resource as a whole, or refuse it. A change is durable and in force before the answer."""
 
     def change(changes: Sequence[ConfigChange]) -> Later[AlterConfigsResponse]:
         def response(outcome: Iterable[Refusal | None]) -> AlterConfigsResponse:

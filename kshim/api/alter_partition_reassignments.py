@@ -1,6 +1,6 @@
 """AlterPartitionReassignments (45): give partitions other replicas (KIP-455).
 
-v1: a request may forbid a change of their number (KIP-860).
+v1: a request may forbid changing the number of replicas (KIP-860).
 """
 
 from __future__ import annotations
@@ -30,9 +30,10 @@ PARTITIONS_AT_ONCE = 500
 def alter_partition_reassignments(
     broker: Broker, context: RequestContext, request: AlterPartitionReassignmentsRequest
 ) -> Later[AlterPartitionReassignmentsResponse]:
-    """Reassign each partition by itself, before the answer unless a new replica's broker is stopped.
+    """Reassign each partition independently. It is done before the answer, unless a new replica's broker is
+    stopped.
 
-    If no topic is named, the answer holds nothing of the request, as in Apache Kafka.
+    If the request names no topic, the answer repeats no field of the request, as in Apache Kafka.
     """
     if not request.topics:
         return AlterPartitionReassignmentsResponse()

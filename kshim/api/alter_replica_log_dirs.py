@@ -1,6 +1,6 @@
 """AlterReplicaLogDirs (34): move replicas to other directories of their broker (KIP-113).
 
-A broker has one directory here, and the only place to which its replicas can be moved is the one they are in.
+A broker of kshim has one directory, so its replicas can be moved only to the directory that they are in.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from schemas.messages.alter_replica_log_dirs import (
 
 PARTITION_US = 5
 LONGEST_DIRECTORY = 255
-"""Kafka moves a replica to a directory that has a suffix of 40 characters until the move is complete."""
+"""Most characters of a directory's name. While Kafka moves a replica, the name has a suffix of 40 characters.
+"""
 SUFFIX_CHARACTERS = len(".-future") + 32
 
 Wanted = tuple[str, int, str]
@@ -31,7 +32,10 @@ Wanted = tuple[str, int, str]
 def alter_replica_log_dirs(
     broker: Broker, context: RequestContext, request: AlterReplicaLogDirsRequest
 ) -> Later[AlterReplicaLogDirsResponse]:
-    """A result for each replica, once; if it is to be in two directories, the last one counts."""
+    """Answer once for each replica.
+
+    If the request names two directories for a replica, the last one counts.
+    """
     paths = {
         (topic.name, index): each.path
         for each in request.dirs
@@ -57,7 +61,7 @@ def alter_replica_log_dirs(
 
 
 def _error(broker: Broker, wanted: Wanted) -> ErrorCode:
-    """NONE if the replica is where it is to be."""
+    """NONE if the replica is in the wanted directory already, else an error."""
     name, index, path = wanted
     if len(f"{name}-{index}") + SUFFIX_CHARACTERS > LONGEST_DIRECTORY:
         return ErrorCode.INVALID_TOPIC_EXCEPTION

@@ -1,6 +1,6 @@
-"""AlterUserScramCredentials (51): set and remove passwords (KIP-554). The next login knows them.
+"""AlterUserScramCredentials (51): set and remove passwords (KIP-554). They apply from the next login on.
 
-As in Kafka, each user is answered once, also one that is named twice.
+As in Kafka, each user is answered once, even if the request names it twice.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Outcome = tuple[str, Refusal | None]
 def alter_user_scram_credentials(
     broker: Broker, context: RequestContext, request: AlterUserScramCredentialsRequest
 ) -> Later[AlterUserScramCredentialsResponse]:
-    """A change is durable before the answer."""
+    """Change each user's passwords. The changes are durable before the answer."""
     users = broker.cluster.scram_users
     changes: list[ScramChange] = [Deletion(each.name, each.mechanism) for each in request.deletions]
     changes += [

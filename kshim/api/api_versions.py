@@ -1,12 +1,12 @@
 """ApiVersions (18): which APIs this server has, in which versions.
 
 v3: the client names its software (KIP-511); v4: features may have a minimum version of 0 (KIP-1022). A
-version above ours is answered in v0, with UNSUPPORTED_VERSION and our range for this one API (KIP-511), see
-`unsupported`.
+request in a higher version than we serve is answered in v0, with UNSUPPORTED_VERSION and our range for this
+one API (KIP-511); see `unsupported`.
 
-The one feature announced is transaction.version, see `cluster.features`; a feature at version 0 is not in
-use, and not listed. The epoch of the features is the number of changes of the cluster: a client ignores older
-features.
+The only announced feature is transaction.version; see `cluster.features`. A feature at version 0 is not in
+use, and not listed. The epoch of the features is the number of changes of the cluster; clients ignore
+features with an older epoch.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ from schemas.registry import VERSIONS
 
 FIRST_VERSION_WITH_MINIMUM_0 = 4
 MOST_CHARACTERS = 100
-"""Of the name and the version of a client's software, for the log."""
+"""Most characters that are kept of the name and of the version of a client's software, for the log."""
 SUPPORTED_FEATURES = tuple(
     SupportedFeatureKey(name=name, min_version=versions[0], max_version=versions[-1])
     for name, versions in SUPPORTED.items()
 )
 
-# What Kafka accepts as the name and the version of a client's software.
+# The names and versions of a client's software that Kafka accepts.
 _SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 
 
@@ -50,8 +50,8 @@ ANNOUNCED = VERSIONS | {
 REFUSED = frozenset(
     (ApiKey.CONSUMER_GROUP_HEARTBEAT, ApiKey.SHARE_GROUP_HEARTBEAT, ApiKey.STREAMS_GROUP_HEARTBEAT)
 )
-"""Announced, but answered with UNSUPPORTED_VERSION, as by an Apache Kafka that has such groups switched off:
-its members fail and say why, and the log says what to change.
+"""APIs that are announced, but answered with UNSUPPORTED_VERSION, like in an Apache Kafka with such groups
+switched off. So members fail and say why, and the log says what to change.
 """
 
 
@@ -74,7 +74,7 @@ def api_versions(broker: Broker, context: RequestContext, request: ApiVersionsRe
 
 
 def note_software(client: Client | None, request: ApiVersionsRequest) -> bool:
-    """Note what a client runs; return whether it says so in a way that Kafka accepts."""
+    """Note the name and version of a client's software. Return False if Kafka would not accept them."""
     software = (request.client_software_name, request.client_software_version)
     if not all(map(_SOFTWARE.fullmatch, software)):
         return False

@@ -1,7 +1,7 @@
 """ConsumerGroupHeartbeat (68): a consumer with group.protocol=consumer (KIP-848), which is not served.
 
-The answer is that of an Apache Kafka with group.coordinator.rebalance.protocols=classic: UNSUPPORTED_VERSION,
-at which consumers fail and say why. librdkafka would wait for ever for an API that is not announced.
+An Apache Kafka with group.coordinator.rebalance.protocols=classic gives the same answer: UNSUPPORTED_VERSION.
+With it consumers fail and say why. If the API were not announced, librdkafka would wait for ever.
 """
 
 from __future__ import annotations

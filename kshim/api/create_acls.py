@@ -1,6 +1,7 @@
-"""CreateAcls (30): say who may do what (KIP-140). v1: prefixed patterns; v2: flexible; v3: users.
+"""CreateAcls (30): add rules that say who may do what (KIP-140). v1: prefixed patterns; v2: flexible; v3:
+users.
 
-Without an authorizer there is nothing that a rule could be given to.
+Without an authorizer, all rules are refused.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ NOT_STORED = Refusal(ErrorCode.KAFKA_STORAGE_ERROR, "The ACLs could not be store
 def create_acls(
     broker: Broker, context: RequestContext, request: CreateAclsRequest
 ) -> Later[CreateAclsResponse]:
-    """Each ACL is made or refused by itself; those made are durable, and in force, before the answer."""
+    """Create or refuse each ACL independently. The new ACLs are durable and in force before the answer."""
     creations = [_acl(each) for each in request.creations]
     if broker.cluster.acls is None:
         return _response([REFUSED] * len(creations))
@@ -37,7 +38,7 @@ def create_acls(
 
 
 def _acl(creation: AclCreation) -> Acl:
-    """Raises Refused."""
+    """Return the ACL that an entry describes. Raises Refused."""
     resource_type, pattern_type = creation.resource_type, creation.resource_pattern_type
     operation, permission = creation.operation, creation.permission_type
     require_known(resource_type, pattern_type, operation, permission)

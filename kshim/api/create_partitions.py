@@ -33,7 +33,7 @@ STORAGE_ERROR = Refusal(ErrorCode.KAFKA_STORAGE_ERROR, "The partitions could not
 def create_partitions(
     broker: Broker, context: RequestContext, request: CreatePartitionsRequest
 ) -> Later[CreatePartitionsResponse]:
-    """Extend each topic by itself; the new partitions are durable, and in Metadata, before the answer."""
+    """Extend each topic independently. New partitions are durable, and in Metadata, before the answer."""
     count = Counter(topic.name for topic in request.topics)
     twice = [_result(name, TWICE) for name, times in count.items() if times > 1]
     admit = admission(context, FIRST_STRICT_VERSION)

@@ -1,6 +1,4 @@
-"""CreateTopics (19): create topics, each with its partitions and configs, or only check whether they could
-be.
-"""
+"""CreateTopics (19): create topics with partitions and configs, or only check whether that is possible."""
 
 from __future__ import annotations
 
@@ -38,8 +36,9 @@ TWICE = Refusal(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
 def create_topics(
     broker: Broker, context: RequestContext, request: CreateTopicsRequest
 ) -> Deferred[CreateTopicsResponse]:
-    """Each topic is created or refused by itself; those created are durable, and in Metadata, before the
-    answer.
+    """Create or refuse each topic independently.
+
+    New topics are durable, and in Metadata, before the answer.
     """
     count = Counter(topic.name for topic in request.topics)
     wanted = [_new_topic(topic) for topic in request.topics if count[topic.name] == 1]

@@ -33,7 +33,7 @@ NOT_STORED = Refusal(ErrorCode.KAFKA_STORAGE_ERROR, "The deletion could not be s
 def delete_acls(
     broker: Broker, context: RequestContext, request: DeleteAclsRequest
 ) -> Later[DeleteAclsResponse]:
-    """Each filter is answered with what it has deleted; that is durable before the answer."""
+    """Answer each filter with the ACLs that it has deleted. The deletion is durable before the answer."""
     filters = [new_filter(each) for each in request.filters]
     if broker.cluster.acls is None:
         return _response([REFUSED] * len(filters))

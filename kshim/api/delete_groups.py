@@ -1,4 +1,4 @@
-"""DeleteGroups (42): each group is deleted by its own shard; a failure does not affect the others."""
+"""DeleteGroups (42): delete groups. Each group's shard deletes it; a failure does not affect the others."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from schemas.messages.delete_groups import DeletableGroupResult, DeleteGroupsReq
 def delete_groups(
     broker: Broker, context: RequestContext, request: DeleteGroupsRequest
 ) -> Later[DeleteGroupsResponse]:
-    """Delete each group; one that is named twice is deleted once, and answered once."""
+    """Delete each group. A group that is named twice is deleted and answered once."""
 
     def respond(results: list[DeletableGroupResult]) -> DeleteGroupsResponse:
         return DeleteGroupsResponse(results=tuple(results))

@@ -1,6 +1,6 @@
-"""DeleteRecords (21): let partitions begin at a later offset (KIP-107). v2: flexible.
+"""DeleteRecords (21): delete the first records of partitions (KIP-107). v2: flexible.
 
-Answered when the new log start offsets are durable; the space is freed later.
+The answer is sent when the new log start offsets are durable. The space is freed later.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ from schemas.messages.delete_records import (
 HIGH_WATERMARK = -1
 NO_OFFSET = -1
 PARTITIONS_AT_ONCE = 200
-"""Their deletion may cost 10 ms."""
+"""Partitions that are handled in one go, which may take 10 ms."""
 
 _Wanted = tuple[str, DeleteRecordsPartition]
-"""The name of a topic, and what is wanted of one of its partitions."""
+"""The name of a topic, and the request's entry for one of its partitions."""
 
 
 def delete_records(
     broker: Broker, context: RequestContext, request: DeleteRecordsRequest
 ) -> Later[DeleteRecordsResponse]:
-    """Delete from each partition by itself. If one is named twice, the last entry counts."""
+    """Delete from each partition independently. If a partition is named twice, its last entry counts."""
     wanted: dict[str, dict[int, DeleteRecordsPartition]] = {}
     for topic in request.topics:
         of_topic = wanted.setdefault(topic.name, {})
@@ -58,7 +58,7 @@ def delete_records(
 
 
 def _delete(broker: Broker, name: str, wanted: DeleteRecordsPartition) -> Later[DeleteRecordsPartitionResult]:
-    """Delete from one partition, after Kafka's checks in their order."""
+    """Delete records from one partition. The checks before that are in Kafka's order."""
     topic = broker.cluster.topics.get(name)
     partition = None if topic is None else topic.partition(wanted.partition_index)
     if topic is None or partition is None:

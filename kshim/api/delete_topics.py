@@ -35,7 +35,7 @@ STORAGE_ERROR = Refusal(ErrorCode.KAFKA_STORAGE_ERROR, "The deletion could not b
 def delete_topics(
     broker: Broker, context: RequestContext, request: DeleteTopicsRequest
 ) -> Deferred[DeleteTopicsResponse]:
-    """Each topic is deleted or refused by itself; a deletion is durable before the answer."""
+    """Delete or refuse each topic independently. A deletion is durable before the answer."""
     if context.api_version < FIRST_VERSION_WITH_TOPIC_IDS:
         wanted = [DeleteTopicState(name=name, topic_id=ZERO_UUID) for name in request.topic_names]
     else:
@@ -68,7 +68,7 @@ async def _delete(
 async def _sort_out(
     broker: Broker, slices: Slices, wanted: list[DeleteTopicState]
 ) -> tuple[list[Topic], list[DeletableTopicResult]]:
-    """The topics to delete, and the refusals of the others."""
+    """Return the topics to delete, and refusals for the other entries."""
     topics: dict[UUID, Topic] = {}
     refused: list[DeletableTopicResult] = []
     by_key = {_key(item): item for item in wanted}
@@ -97,7 +97,7 @@ def _key(item: DeleteTopicState) -> tuple[str | None, int]:
 
 
 def _fault(name: str | None, topic_id: UUID) -> str | None:
-    """Why an entry is invalid whichever topics exist: it must have a name or an id, and not both."""
+    """Return why an entry is invalid, or None. It must have either a name or an id."""
     if name is None and topic_id == ZERO_UUID:
         return "Neither topic name nor id were specified."
     if name is not None and topic_id != ZERO_UUID:

@@ -25,7 +25,10 @@ from schemas.messages.describe_acls import (
 def describe_acls(
     broker: Broker, context: RequestContext, request: DescribeAclsRequest
 ) -> Later[DescribeAclsResponse]:
-    """Refused without an authorizer; tools know the error, and report it as such."""
+    """Return the ACLs that match.
+
+    Without an authorizer, refuse with SECURITY_DISABLED, which tools report.
+    """
     wanted = new_filter(request)
     if broker.cluster.acls is None:
         message = "No Authorizer is configured on the broker"

@@ -25,8 +25,9 @@ ENTITY_US = 5
 def describe_client_quotas(
     broker: Broker, context: RequestContext, request: DescribeClientQuotasRequest
 ) -> Later[DescribeClientQuotasResponse]:
-    """The entities that have all the components of the filter; without components, all entities, or if the
-    filter is strict, none.
+    """Return the entities that match all components of the filter.
+
+    A filter without components matches all entities; if it is strict, none.
     """
     error, message = _fault(request.components)
     if error is not ErrorCode.NONE:

@@ -18,7 +18,7 @@ BROKERS, CONTROLLERS = 1, 2  # endpoint types (KIP-919)
 def describe_cluster(
     broker: Broker, context: RequestContext, request: DescribeClusterRequest
 ) -> DescribeClusterResponse:
-    """Describe the brokers; there are no controllers to connect to."""
+    """Describe the brokers. A request for controllers is refused, as clients cannot connect to any."""
     cluster = broker.cluster
     if request.endpoint_type == CONTROLLERS:
         return DescribeClusterResponse(

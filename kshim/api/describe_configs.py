@@ -1,7 +1,7 @@
 """DescribeConfigs (32): the configs of topics and of the broker.
 
-v1: synonyms (KIP-226); v3: types and documentation. All configs that Kafka lists are listed; the
-documentation says which of them have no effect here.
+v1: synonyms (KIP-226); v3: types and documentation. All configs that Kafka lists are listed. The
+documentation says which of them have no effect in kshim.
 """
 
 from __future__ import annotations
@@ -41,9 +41,11 @@ class _Described(NamedTuple):
 
     configs: Callable[[], Iterable[DescribedConfig]]
     source: object | None = None
-    """Alone decides which configs there are; None if more does."""
+    """The object from which alone the configs follow, so that their description can be shared; None if they
+    depend on more.
+    """
     kind: str = ""
-    """What is made of the source."""
+    """The kind of description that is made from the source."""
 
 
 class _Invalid(Exception):
@@ -67,8 +69,10 @@ MALFORMED = _Invalid(
 def describe_configs(
     broker: Broker, context: RequestContext, request: DescribeConfigsRequest
 ) -> Later[DescribeConfigsResponse]:
-    """Describe each resource by itself, as this broker sees it; refuse all if one has a type that Kafka
-    lacks. One that is named again is not looked at again, and resources share the configs that are equal.
+    """Describe each resource independently, as this broker sees it.
+
+    If one has a type that Kafka lacks, all are refused. A resource that is named again is not read again, and
+    equal configs are shared between resources.
     """
     described_once = cache(partial(_result, Describing(broker, context.api_version, request)))
     made = AnswerElements()
@@ -87,8 +91,8 @@ def describe_configs(
 
 
 class Describing:
-    """The broker's configs, and those of topics, as one request asks for them. What is described whole is
-    written once for all requests, except for topics that have settings of their own.
+    """Describes configs in the form that one request asks for. A complete description is encoded once for all
+    requests, except for topics with settings of their own.
     """
 
     def __init__(self, broker: Broker, api_version: int, request: DescribeConfigsRequest) -> None:
@@ -99,7 +103,7 @@ class Describing:
         self._config = cache(self._new_config)
 
     def configs(self, resource: DescribeConfigsResource) -> Sequence[DescribeConfigsResourceResult]:
-        """Raises _Invalid."""
+        """Return the configs of a resource. Raises _Invalid."""
         described = _describe(self.broker, resource)
         keys = resource.configuration_keys
         if keys:
@@ -160,7 +164,7 @@ def _describe_topic(broker: Broker, name: str) -> _Described:
 
 
 def _describe_broker(broker: Broker, name: str) -> _Described:
-    """The empty name stands for the run-time defaults of all brokers."""
+    """Describe a broker's configs. The empty name stands for the run-time defaults of all brokers."""
     configs = broker.cluster.broker_configs(broker.node_id)
     if name == ALL_BROKERS:
         return _Described(partial(described_defaults, configs))

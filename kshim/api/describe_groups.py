@@ -1,4 +1,7 @@
-"""DescribeGroups (15): each group is described by its own shard; a failure does not affect the others."""
+"""DescribeGroups (15): describe groups.
+
+Each group's shard describes it; a failure does not affect the others.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ from schemas.messages.describe_groups import DescribedGroup, DescribeGroupsReque
 def describe_groups(
     broker: Broker, context: RequestContext, request: DescribeGroupsRequest
 ) -> Later[DescribeGroupsResponse]:
-    """The groups in the order asked for, with the authorized operations if asked for (v3, KIP-430)."""
+    """Describe the groups in the request's order, with authorized operations if requested (v3, KIP-430)."""
 
     def describe(group_id: str) -> Later[DescribedGroup]:
         described = broker.groups.submit(context, DescribeGroup(group_id))

@@ -1,4 +1,4 @@
-"""DescribeLogDirs (35): the partitions in this broker's one directory, and how large they are (KIP-113).
+"""DescribeLogDirs (35): the partitions in this broker's only directory, and their sizes (KIP-113).
 
 v4: the size of the disk (KIP-827).
 """
@@ -29,9 +29,9 @@ UNKNOWN_BYTES = -1
 def describe_log_dirs(
     broker: Broker, context: RequestContext, request: DescribeLogDirsRequest
 ) -> Deferred[DescribeLogDirsResponse]:
-    """Describe all partitions that have a replica on this broker, or the named ones among them.
+    """Describe all partitions with a replica on this broker, or the named ones among them.
 
-    A log may be long: other requests have their turn while its bytes are counted.
+    A log may be long, so other requests are answered while its bytes are counted.
     """
     return Deferred.fromCoroutine(_describe_log_dirs(broker, context, request))
 
@@ -58,8 +58,8 @@ async def _describe_log_dirs(
 
 
 def _wanted(broker: Broker, request: DescribeLogDirsRequest) -> dict[str, list[Partition]]:
-    """The partitions to describe, by topic, each once; null asks for all, and those not on this broker are
-    left out.
+    """The partitions to describe, by topic, each once. A null request asks for all. Partitions without a
+    replica on this broker are left out.
     """
     topics = broker.cluster.topics
     if request.topics is None:
@@ -87,7 +87,7 @@ async def _size_bytes(broker: Broker, partition_no: int) -> int:
 
 
 def _disk_bytes(config: Config) -> tuple[int, int]:
-    """The disk's size, and what is free on it."""
+    """The size of the disk, and the free bytes on it."""
     if config.in_memory:
         return UNKNOWN_BYTES, UNKNOWN_BYTES
     usage = shutil.disk_usage(config.log_dirs)

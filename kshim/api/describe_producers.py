@@ -1,7 +1,6 @@
-"""DescribeProducers (61): a partition's producers, and the first offsets of their open transactions
-(KIP-664).
+"""DescribeProducers (61): a partition's producers, and where their open transactions begin (KIP-664).
 
-Every replica answers, as `TransactionsCommand find-hanging --broker-id` needs.
+Every replica answers, because `TransactionsCommand find-hanging --broker-id` needs that.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ PARTITION_US = 1000
 def describe_producers(
     broker: Broker, context: RequestContext, request: DescribeProducersRequest
 ) -> Later[DescribeProducersResponse]:
-    """Describe each partition by itself; one that is named again is not looked at again."""
+    """Describe each partition independently. A partition that is named again is not read again."""
     asked = [(topic.name, index) for topic in request.topics for index in topic.partition_indexes]
     described_once = cache(partial(_describe, broker))
     made = AnswerElements()

@@ -1,11 +1,12 @@
-"""DescribeQuorum (55): who keeps the metadata of the cluster (KIP-595).
+"""DescribeQuorum (55): the brokers that keep the metadata of the cluster (KIP-595).
 
-The brokers of one process share it. Each of them becomes the controller when those before it are stopped, so
-all are voters, the controller leads, and whoever runs has all of it: its offsets count the changes of the
-cluster, from its first start on. There are no observers, and no listener for controllers.
+The brokers of one process share the metadata. Each of them becomes the controller when those before it are
+stopped. So all are voters, the controller leads, and every running broker has all of the metadata. Its
+offsets count the changes of the cluster from the first start on. There are no observers, and no listener for
+controllers.
 
-v1: when a replica fetched, and had all (KIP-836); that is now for a broker that runs. v2: error messages,
-and the nodes with their listeners (KIP-853).
+v1: when a replica last fetched, and last had everything (KIP-836); for a running broker both are now. v2:
+error messages, and the nodes with their listeners (KIP-853).
 """
 
 from __future__ import annotations
@@ -30,7 +31,10 @@ UNKNOWN = "This server does not host this topic-partition."
 def describe_quorum(
     broker: Broker, context: RequestContext, request: DescribeQuorumRequest
 ) -> DescribeQuorumResponse:
-    """Describe the metadata's one partition; a request for anything else beside it is refused whole."""
+    """Describe the metadata's only partition.
+
+    A request that names any other partition is refused as a whole.
+    """
     asked = [(topic.topic_name, it.partition_index) for topic in request.topics for it in topic.partitions]
     if asked != [(CLUSTER_METADATA, 0)] or len(request.topics) > 1:
         return DescribeQuorumResponse(topics=tuple(map(_refused, request.topics)))
@@ -62,7 +66,7 @@ def _quorum(broker: Broker) -> PartitionData:
 
 
 def _voter(broker: Broker, node_id: int) -> ReplicaState:
-    """What the leader knows of a voter: nothing, while that one is stopped."""
+    """The state of a voter, as the leader knows it: unknown while the voter is stopped."""
     if node_id not in broker.cluster.running:
         return ReplicaState(replica_id=node_id, log_end_offset=-1)
     now_ms = broker.now_ms()

@@ -33,10 +33,11 @@ ResponseTopic = DescribeTopicPartitionsResponseTopic
 def describe_topic_partitions(
     broker: Broker, context: RequestContext, request: DescribeTopicPartitionsRequest
 ) -> Deferred[DescribeTopicPartitionsResponse]:
-    """A page of the topics asked for, or of all if none is named; and the cursor of the next page.
+    """Return a page of the requested topics, or of all topics if none is named, and the cursor of the next
+    page.
 
-    As in Kafka, all topics are refused if the cursor names none of those asked for, or if a request without a
-    cursor names an empty one.
+    As in Kafka, all topics are refused if the cursor names none of the requested topics, or if a request
+    without a cursor has an empty topic name.
     """
     return Deferred.fromCoroutine(_described(broker, context, request))
 
@@ -57,7 +58,7 @@ async def _described(
 
 
 async def _sorted(broker: Broker, context: RequestContext, names: Collection[str], first: str) -> list[str]:
-    """The names from `first` on, each once, in their order."""
+    """The names from `first` on, sorted, without duplicates."""
 
     def sort() -> list[str]:
         return sorted({name for name in names if name >= first})
@@ -75,7 +76,7 @@ def _refused(asked: Sequence[str], error: ErrorCode) -> DescribeTopicPartitionsR
 async def _page(
     broker: Broker, context: RequestContext, names: Iterable[str], start: Cursor, limit: int
 ) -> tuple[list[ResponseTopic], Cursor | None]:
-    """Topics with `limit` partitions in all, and where the next page begins."""
+    """Return topics with at most `limit` partitions in all, and the cursor of the next page."""
     slices, may_see = Slices(broker.rounds, context.turn), context.may_see
     described: list[ResponseTopic] = []
     for name in names:

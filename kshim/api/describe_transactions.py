@@ -1,4 +1,4 @@
-"""DescribeTransactions (65): what the coordinator knows about transactional ids (KIP-664)."""
+"""DescribeTransactions (65): the coordinator's state of transactional ids (KIP-664)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ IDS_AT_ONCE = 200
 def describe_transactions(
     broker: Broker, context: RequestContext, request: DescribeTransactionsRequest
 ) -> Later[DescribeTransactionsResponse]:
-    """Forward each id to its shard, which answers once its state is durable. One that is named again gets
+    """Forward each id to its shard, which answers once the state is durable. An id that is named again gets
     the same answer.
     """
     made = AnswerElements()

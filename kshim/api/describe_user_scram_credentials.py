@@ -1,4 +1,4 @@
-"""DescribeUserScramCredentials (50): who has a password, and how it is kept (KIP-554)."""
+"""DescribeUserScramCredentials (50): which users have a password, and how it is kept (KIP-554)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ USER_US = 5
 def describe_user_scram_credentials(
     broker: Broker, context: RequestContext, request: DescribeUserScramCredentialsRequest
 ) -> Later[DescribeUserScramCredentialsResponse]:
-    """The mechanisms and iterations of the users that are named, or of all; their keys are told to nobody."""
+    """Return the mechanisms and iterations of the named users, or of all. Their keys are never sent."""
     credentials = broker.cluster.scram_users.credentials
     infos: dict[str, list[CredentialInfo]] = defaultdict(list)
     wanted = Counter(user.name for user in request.users or ())

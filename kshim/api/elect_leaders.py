@@ -1,4 +1,4 @@
-"""ElectLeaders (43): let the preferred replica, or any replica, lead partitions (KIP-183, KIP-460)."""
+"""ElectLeaders (43): make the preferred replica, or any replica, lead partitions (KIP-183, KIP-460)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,9 @@ ELECTIONS = {0: Election.PREFERRED, 1: Election.UNCLEAN}
 def elect_leaders(
     broker: Broker, context: RequestContext, request: ElectLeadersRequest
 ) -> Later[ElectLeadersResponse]:
-    """Elect a leader for each partition. If all are asked for, those that need no election are left out."""
+    """Elect a leader for each partition. If the request names none, all partitions are meant, and the answer
+    leaves out those that need no election.
+    """
     asked = request.topic_partitions
     wanted = None
     if asked is not None:
@@ -60,7 +62,7 @@ def elect_leaders(
 
 
 def _as_asked(asked: Iterable[TopicPartitions], outcome: Outcome) -> tuple[ReplicaElectionResult, ...]:
-    """A result for each partition of the request, in its order."""
+    """A result for each partition of the request, in the request's order."""
     results = (_result(index, refusal) for (_, index), refusal in outcome)
     return tuple(
         ReplicaElectionResult(
@@ -71,7 +73,7 @@ def _as_asked(asked: Iterable[TopicPartitions], outcome: Outcome) -> tuple[Repli
 
 
 def _changed(outcome: Outcome) -> tuple[ReplicaElectionResult, ...]:
-    """All topics, with the results of those partitions that needed an election."""
+    """The results of the partitions that needed an election, under their topics."""
     by_topic: dict[str, list[PartitionResult]] = {}
     for (name, index), refusal in outcome:
         results = by_topic.setdefault(name, [])

@@ -17,7 +17,9 @@ FIRST_VERSION_WITH_FENCED = 2
 
 
 def end_txn(broker: Broker, context: RequestContext, request: EndTxnRequest) -> Later[EndTxnResponse]:
-    """Answer when the outcome is durable; below v2 PRODUCER_FENCED is INVALID_PRODUCER_EPOCH (KIP-588)."""
+    """Answer when the outcome is durable. Below v2 the error INVALID_PRODUCER_EPOCH stands for
+    PRODUCER_FENCED (KIP-588).
+    """
 
     def respond(response: EndTxnResponse) -> EndTxnResponse:
         fenced = response.error_code == ErrorCode.PRODUCER_FENCED

@@ -1,7 +1,7 @@
-"""Fetch (1): record batches from an offset on, at once or when enough have come.
+"""Fetch (1): record batches from an offset on, at once or when there are enough.
 
-v7: fetch sessions (KIP-227); v11: from any replica (KIP-392); v13: topics by id (KIP-516); v16: the current
-leader (KIP-951).
+v7: fetch sessions (KIP-227); v11: reads from any replica (KIP-392); v13: topics by id (KIP-516); v16: the
+current leader (KIP-951).
 """
 
 from __future__ import annotations
@@ -41,9 +41,10 @@ SIZE_BYTES = 4
 
 
 def fetch(broker: Broker, context: RequestContext, request: FetchRequest) -> Later[FetchResponse]:
-    """Answer at once if there are min_bytes, an error, or no time to wait; else park until one of these.
+    """Answer at once if there are min_bytes, an error, or no time to wait; else park until one of these
+    holds.
 
-    `context.turn` also ends the wait: it would delay the requests behind it on the connection.
+    `context.turn` also ends the wait, as it would delay the connection's next requests.
     """
     by_topic_id = context.api_version >= FIRST_VERSION_BY_TOPIC_ID
     session = broker.fetch_sessions.open(request, by_topic_id, broker.now_ms())
@@ -102,7 +103,10 @@ async def _fetch_wide(
     session: FetchSession,
     reads: PartitionReads,
 ) -> PartitionReads:
-    """What is read of many partitions, in slices; after the wait too, if there is one."""
+    """Read many partitions, in slices.
+
+    If the request must wait, read them again after the wait, also in slices.
+    """
     context.turn.is_alone = True
     slices = Slices(broker.rounds, context.turn)
     await each_piece(slices, session.due(), lambda some: [reads.read(some)], PARTITIONS_AT_ONCE)
@@ -118,7 +122,7 @@ async def _fetch_wide(
 
 
 def _has_moved(log: Log, session: FetchSession) -> bool:
-    """Whether there are new records since a partition was read."""
+    """True if any partition has new records since it was read."""
     return any(
         cached.partition_no is not None and log.offsets(cached.partition_no).high_watermark > cached.end_seen
         for cached in session.partitions()
@@ -128,7 +132,10 @@ def _has_moved(log: Log, session: FetchSession) -> bool:
 def _answer(
     broker: Broker, context: RequestContext, session: FetchSession, reads: PartitionReads
 ) -> FetchResponse:
-    """The news of the session; all its partitions if it begins here or is not kept."""
+    """Answer with the news of the session.
+
+    If the session begins now, or is not kept, answer with all partitions.
+    """
     told = reads.known + reads.unknown
     if session.goes_on:
         session.watch(broker.log)
@@ -147,8 +154,10 @@ def _answer(
 
 
 def _size(context: RequestContext, session: FetchSession, reads: PartitionReads) -> int:
-    """The bytes of the answer, as Kafka counts them: its body, and its size. Of many partitions those without
-    records are as large as the first ones.
+    """The size of the answer as Kafka counts it: the body and its length field.
+
+    Of many partitions only the first ones are encoded to measure them; the others count as equally large,
+    plus their records.
     """
     is_full = session.id == NO_SESSION
     told = [read for read in reads.known + reads.unknown if is_full or read.cached.is_news(read.data)]
@@ -164,14 +173,17 @@ def _records_bytes(reads: Iterable[PartitionRead]) -> int:
 
 
 def _throttled(session: FetchSession) -> FetchResponse:
-    """The answer to a client that must wait: it has not read anything, and asks again."""
+    """The answer to a client that must wait because of a quota.
+
+    It has no records, and the client asks again.
+    """
     if session.id == NO_SESSION:
         session.close()
     return FetchResponse(session_id=session.id)
 
 
 def _by_topic(reads: Iterable[PartitionRead]) -> tuple[FetchableTopicResponse, ...]:
-    """Consecutive partitions of one topic share its entry."""
+    """Group the answers by topic: consecutive partitions of one topic share an entry."""
     by_topic: list[tuple[CachedTopic, list[PartitionData]]] = []
     for cached, data, _ in reads:
         topic = cached.topic
@@ -189,7 +201,7 @@ def _node_endpoint(node_id: int, host: str, port: int) -> NodeEndpoint:
 
 
 def _lacks_an_id(reads: PartitionReads) -> bool:
-    """Whether a topic without an id comes before the last unknown one: Apache Kafka cannot write such an
+    """True if a topic without an id comes before the last unknown topic. Apache Kafka cannot write such an
     answer.
     """
     return len(reads.unknown) > 1 and any(
@@ -198,8 +210,8 @@ def _lacks_an_id(reads: PartitionReads) -> bool:
 
 
 def _failed(request: FetchRequest, by_topic_id: bool) -> FetchResponse:
-    """The answer to a request at which Apache Kafka fails: the error, and on each entry too if topics have
-    names.
+    """The answer to a request at which Apache Kafka fails: the error, and if topics have names, the error on
+    each entry, too.
     """
     error = ErrorCode.UNKNOWN_SERVER_ERROR
     return FetchResponse(

@@ -1,7 +1,7 @@
 """FindCoordinator (10): which broker coordinates a group (0) or the transactions of a transactional id (1).
 
-That is the leader of the partition where the coordinator keeps its records of that key. v4: many keys at once
-(KIP-699).
+The coordinator is the leader of the partition with the records of that group or transactional id. v4: many
+keys at once (KIP-699).
 """
 
 from __future__ import annotations
@@ -30,7 +30,10 @@ KEY_US = 10
 def find_coordinator(
     broker: Broker, context: RequestContext, request: FindCoordinatorRequest
 ) -> Later[FindCoordinatorResponse]:
-    """The first request for a transactional id waits until `__transaction_state` is created."""
+    """Find the coordinators.
+
+    The first request for a transactional id waits until `__transaction_state` exists.
+    """
     if context.api_version >= FIRST_VERSION_WITH_KEYS and not request.coordinator_keys:
         return FindCoordinatorResponse()
     topic = _topic(broker, request.key_type)
@@ -38,7 +41,7 @@ def find_coordinator(
 
 
 def _topic(broker: Broker, key_type: int) -> Topic | Deferred[Topic | None] | None:
-    """The topic where the coordinator of that type keeps its records; None if there is no such topic."""
+    """The topic with the records of the coordinator of that type; None if it does not exist."""
     if key_type == GROUP:
         return broker.cluster.group_metadata_topic
     if key_type != TRANSACTION:
@@ -57,7 +60,9 @@ def _topic(broker: Broker, key_type: int) -> Topic | Deferred[Topic | None] | No
 def _respond(
     broker: Broker, context: RequestContext, request: FindCoordinatorRequest, topic: Topic | None
 ) -> Later[FindCoordinatorResponse]:
-    """One coordinator for each key; up to v3 there is one key, and its coordinator is the answer itself."""
+    """Answer with the coordinator of each key. Up to v3 there is one key, and the fields of its coordinator
+    are directly in the answer.
+    """
     if topic is not None:
         warn_if_lost(broker, context, names_any=True)
         context.stays_the_same = True
@@ -76,7 +81,7 @@ def _respond(
 
 
 def _cost_us(key: str) -> int:
-    """A key is hashed letter by letter."""
+    """The time that a key takes. It grows with the key, which is hashed letter by letter."""
     return KEY_US + len(key) // 8
 
 

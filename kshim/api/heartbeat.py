@@ -1,4 +1,4 @@
-"""Heartbeat (12): "I am alive", answered with whether to join again."""
+"""Heartbeat (12): a member says that it lives. The answer says whether it must join again."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from schemas.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 def heartbeat(
     broker: Broker, context: RequestContext, request: HeartbeatRequest
 ) -> Later[HeartbeatResponse] | Promise[HeartbeatResponse]:
-    """Forward to the group's coordinator; the reply says whether the member must rejoin.
+    """Forward to the group's coordinator.
 
-    The coordinator may park it if the client can wait, and nothing follows on its connection yet.
+    The coordinator may park the request if the client can wait, and no other request has followed on its
+    connection yet.
     """
     if context.client is not None:
         context.client.member = request

@@ -23,7 +23,7 @@ from schemas.messages.incremental_alter_configs import (
 def incremental_alter_configs(
     broker: Broker, context: RequestContext, request: IncrementalAlterConfigsRequest
 ) -> Later[IncrementalAlterConfigsResponse]:
-    """Each resource is changed whole or refused; a change is durable, and in force, before the answer."""
+    """Change each resource as a whole, or refuse it. A change is durable and in force before the answer."""
 
     def with_loggers(change: ConfigChange, refusal: Refusal | None) -> Refusal | None:
         if change.resource_type != ResourceType.LOGGER or refusal is not None:

@@ -1,7 +1,7 @@
 """InitProducerId (22): a producer id and epoch, for an idempotent or a transactional producer (KIP-98).
 
-v3: a producer may name its id and epoch, to go on with the next epoch (KIP-360); v4: PRODUCER_FENCED
-(KIP-588).
+v3: a producer may give its id and epoch, to continue with the next epoch (KIP-360); v4: the error
+PRODUCER_FENCED (KIP-588).
 """
 
 from __future__ import annotations
@@ -21,7 +21,11 @@ NONE = -1
 def init_producer_id(
     broker: Broker, context: RequestContext, request: InitProducerIdRequest
 ) -> Later[InitProducerIdResponse]:
-    """Without a transactional id: a new producer id with epoch 0, whatever the producer had, as in Kafka."""
+    """Forward to the transaction coordinator.
+
+    Without a transactional id, answer with a new producer id and epoch 0, even if the producer gave its id
+    and epoch, as Kafka does.
+    """
     if (request.producer_id == NONE) != (request.producer_epoch == NONE):
         return _refusal(ErrorCode.INVALID_REQUEST)
     if request.transactional_id is not None:
@@ -32,8 +36,8 @@ def init_producer_id(
         return InitProducerIdResponse(error_code=ErrorCode.NONE, producer_id=producer_id, producer_epoch=0)
 
     def not_given() -> InitProducerIdResponse:
-        # As Kafka while it waits for a block of ids. After COORDINATOR_NOT_AVAILABLE kafka-python would look
-        # for the coordinator of the transactional id that it does not have, for ever.
+        # Kafka's answer while it waits for a block of ids. After COORDINATOR_NOT_AVAILABLE, kafka-python
+        # would search for ever for the coordinator of a transactional id that it does not have.
         return _refusal(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
 
     return broker.cluster.producer_ids.new().addCallbacks(given, if_not_stored(not_given))

@@ -1,6 +1,6 @@
-"""JoinGroup (11): the coordinator decides; the answer is fitted to the version.
+"""JoinGroup (11): a member joins a group, and waits for the others.
 
-If there is no protocol, its name is "" up to v6 and null from v7 on (KIP-559).
+If the answer has no protocol, the protocol's name is "" up to v6 and null from v7 on (KIP-559).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def join_group(
 
 
 def _remember(context: RequestContext, group_id: str, response: JoinGroupResponse) -> JoinGroupResponse:
-    """Note which member the client is, also if it was only given an id."""
+    """Note which member the client is, even if the answer only gives it a member id to join with."""
     if context.client is not None and response.member_id:
         context.client.member = NamedMember(group_id, response.member_id)
     return response

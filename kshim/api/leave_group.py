@@ -11,5 +11,5 @@ from schemas.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
 def leave_group(
     broker: Broker, context: RequestContext, request: LeaveGroupRequest
 ) -> Later[LeaveGroupResponse]:
-    """Forward to the group's coordinator; the reply has each member's error."""
+    """Forward to the group's coordinator. The answer has an error for each member."""
     return broker.groups.submit(context, request)

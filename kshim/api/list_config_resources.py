@@ -1,6 +1,6 @@
 """ListConfigResources (74): the resources that may have configs (KIP-1142).
 
-v0 asks for client metrics, which are not served: its list is empty.
+v0 asks for client metrics only. They are not served, so the list is empty.
 """
 
 from __future__ import annotations
@@ -23,7 +23,10 @@ OF_KAFKA = (2, 4, 8, 16, 32)  # 16 and 32: client metrics and groups
 def list_config_resources(
     broker: Broker, context: RequestContext, request: ListConfigResourcesRequest
 ) -> ListConfigResourcesResponse:
-    """All topics and all running brokers, which have loggers; no types asked for means all types."""
+    """List all topics, all running brokers, and their loggers.
+
+    If no type is requested, all types are meant.
+    """
     asked = request.resource_types or OF_KAFKA
     if context.api_version < FIRST_VERSION_WITH_TYPES:
         asked = (CLIENT_METRICS,)

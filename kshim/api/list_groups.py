@@ -1,4 +1,4 @@
-"""ListGroups (16): every group of this broker, filtered by state (v4, KIP-518) and type (v5, KIP-848)."""
+"""ListGroups (16): the groups of this broker, filtered by state (v4, KIP-518) and type (v5, KIP-848)."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ from schemas.messages.list_groups import ListGroupsRequest, ListGroupsResponse
 
 
 def list_groups(broker: Broker, context: RequestContext, request: ListGroupsRequest) -> ListGroupsResponse:
-    """The groups as they are now."""
+    """List the groups as they are now."""
     return broker.groups.list_groups(context, request)

@@ -1,9 +1,9 @@
 """ListOffsets (2): offsets by time, and the ends of a log.
 
-Special timestamps, with the version that brought them: -1 latest, -2 earliest, -3 that of the largest
-timestamp (v7, KIP-734), -4 earliest on local disk (v8, KIP-405), -5 latest in tiered storage (v9, KIP-1005),
--6 earliest that is not yet in tiered storage (v11, KIP-1023). There is no tiered storage here; the last two
-answer -1, as Kafka does without it.
+Special timestamps, and the version from which on they exist: -1 latest, -2 earliest, -3 the offset of the
+largest timestamp (v7, KIP-734), -4 earliest on local disk (v8, KIP-405), -5 latest in tiered storage (v9,
+KIP-1005), -6 earliest that is not yet in tiered storage (v11, KIP-1023). kshim has no tiered storage; the
+last two are answered with -1, as by Kafka without tiered storage.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ SPECIAL: dict[int, tuple[int, Callable[[Log, Partition, int], Found]]] = {
 def list_offsets(
     broker: Broker, context: RequestContext, request: ListOffsetsRequest
 ) -> Deferred[ListOffsetsResponse]:
-    """Look up each partition by itself. One that is named twice is refused, once."""
+    """Look up each partition independently. A partition that is named twice is refused, with one answer."""
     return Deferred.fromCoroutine(_list_offsets(broker, context, request))
 
 
@@ -134,7 +134,7 @@ async def _answer(
 
 
 def _end(log: Log, partition: Partition, request: ListOffsetsRequest) -> int:
-    """The offset at which the records end that the client may read."""
+    """The offset after the last record that the client may read."""
     offsets = log.offsets(partition.partition_no)
     if request.replica_id != CONSUMER:
         return offsets.log_end_offset
@@ -143,5 +143,5 @@ def _end(log: Log, partition: Partition, request: ListOffsetsRequest) -> int:
 
 
 def _refusal(partition_index: int, error: ErrorCode) -> ListOffsetsPartitionResponse:
-    """An answer without an offset: because of an error, or because no record is as late as asked."""
+    """An answer without an offset, because of an error, or because all records are older than requested."""
     return ListOffsetsPartitionResponse(partition_index=partition_index, error_code=error)

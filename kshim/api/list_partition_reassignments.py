@@ -1,6 +1,6 @@
 """ListPartitionReassignments (46): the partitions that are moving to other replicas (KIP-455).
 
-Only those that wait for a stopped broker: all others move at once.
+Only partitions that wait for a stopped broker are listed. All others have moved at once.
 """
 
 from __future__ import annotations
@@ -21,7 +21,10 @@ from schemas.messages.list_partition_reassignments import (
 def list_partition_reassignments(
     broker: Broker, context: RequestContext, request: ListPartitionReassignmentsRequest
 ) -> ListPartitionReassignmentsResponse:
-    """The reassignments of the topics asked for, or of all for null; unknown topics have none."""
+    """Return the reassignments of the requested topics, or of all topics for null.
+
+    Unknown topics have none.
+    """
     topics = broker.cluster.topics
     asked: list[tuple[Topic, Sequence[int]]]
     if request.topics is None:

@@ -1,6 +1,6 @@
 """ListTransactions (66): the transactional ids of this broker (KIP-664).
 
-v1: a filter by duration (KIP-994); v2: by a regular expression for the id (KIP-1152).
+v1: a filter by duration (KIP-994); v2: a filter by a regular expression for the id (KIP-1152).
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from schemas.messages.list_transactions import (
 )
 
 STEPS_AT_ONCE = 5_000_000
-"""They take about 15 ms."""
+"""Steps of the matcher that are made in one go. They take about 15 ms."""
 
 
 def list_transactions(
     broker: Broker, context: RequestContext, request: ListTransactionsRequest
 ) -> Later[ListTransactionsResponse]:
-    """The transactions as they are now. A pattern is matched aside: each id may take it a second."""
+    """List the transactions as they are now. A pattern is matched aside, as one id may take a second."""
     pattern = request.transactional_id_pattern
 
     def filtered(listed: ListTransactionsResponse) -> Later[ListTransactionsResponse]:
@@ -44,7 +44,7 @@ def list_transactions(
 async def _filtered(
     broker: Broker, context: RequestContext, pattern: str, listed: ListTransactionsResponse
 ) -> ListTransactionsResponse:
-    """Match the ids a few at a time: the patterns of other clients are matched in between."""
+    """Match the ids a few at a time. The patterns of other clients get their turns in between."""
     try:
         matcher = await broker.aside.run_long(partial(Matcher, pattern), context.address)
     except InvalidPattern:
@@ -56,7 +56,7 @@ async def _filtered(
 
 
 def _pieces(matcher: Matcher, states: Iterable[TransactionState]) -> Iterator[list[TransactionState]]:
-    """Pieces of which each may take STEPS_AT_ONCE, or has one id."""
+    """Divide the states into pieces that each take at most STEPS_AT_ONCE, or have one id."""
     piece: list[TransactionState] = []
     left = STEPS_AT_ONCE
     for state in states:

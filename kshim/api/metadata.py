@@ -1,4 +1,4 @@
-"""Metadata (3): brokers, topics, partitions and their leaders; creates missing topics where allowed."""
+"""Metadata (3): brokers, topics, partitions and leaders. It creates missing topics if that is allowed."""
 
 from __future__ import annotations
 
@@ -42,18 +42,18 @@ FIRST_VERSION_WITH_NULL_FOR_ALL = FIRST_VERSION_WITH_STOPPED_REPLICAS = 1
 FIRST_VERSION_WITH_AUTO_CREATION_FLAG = 4
 FIRST_VERSION_BY_TOPIC_ID = 12
 TOPIC_US = 5
-"""Partitions cost nothing before they are written."""
+"""The time that a topic takes. Partitions take time only when they are written."""
 TOPICS_MADE_AT_ONCE = 100
 MANY_PARTITIONS = 50
-"""Clients of a topic with so many are many, too, and each asks for all."""
+"""A topic with so many partitions has many clients, too, and each of them asks for all partitions."""
 
 
 def metadata(broker: Broker, context: RequestContext, request: MetadataRequest) -> Later[MetadataResponse]:
-    """The topics asked for: null is all (in v0, none named is all); by topic id alone if the request has any
-    id. Below v12 an id is an error, although v10 has the field.
+    """Describe the requested topics. Null means all topics; in v0, an empty request does.
 
-    A topic that the request creates is in the answer, with its leader. Kafka answers
-    UNKNOWN_TOPIC_OR_PARTITION first, and the client asks again.
+    If the request has any topic id, names are ignored. Below v12 an id is an error, although v10 has the
+    field. A topic that the request creates is in the answer, with its leader. (Kafka answers
+    UNKNOWN_TOPIC_OR_PARTITION first, and the client asks again.)
     """
     operations = TOPIC_OPERATIONS if request.include_topic_authorized_operations else NOT_ASKED_FOR
     version, topics = context.api_version, request.topics
@@ -81,7 +81,7 @@ def metadata(broker: Broker, context: RequestContext, request: MetadataRequest) 
 def _made(
     broker: Broker, context: RequestContext, missing: Sequence[str]
 ) -> Deferred[Mapping[str, Topic | Refusal]]:
-    """The topics that were created, or why they were not."""
+    """Create topics. Return each topic, or why it was refused, by name."""
 
     def make(some: Sequence[str]) -> Later[Iterable[tuple[str, Topic | Refusal]]]:
         made = broker.cluster.auto_create_topics(some, admission(context, waits=False))
@@ -165,8 +165,8 @@ def _partitions(broker: Broker, version: int, topic: Topic) -> Mapped[MetadataRe
 def _partition(
     partition: Partition, running: Collection[int], only_running: bool
 ) -> MetadataResponsePartition:
-    """only_running: leave out stopped replicas; to clients of v0 a replica outside the broker list is an
-    error.
+    """Describe a partition. only_running: leave out stopped replicas, as clients of v0 treat a replica that
+    is missing in the list of brokers as an error.
     """
     replicas, error = partition.replicas, ErrorCode.NONE
     if only_running:
@@ -200,7 +200,7 @@ def _absent(
 
 
 def _refused(topics: Iterable[MetadataRequestTopic], error: ErrorCode) -> MetadataResponse:
-    """The error for each topic, and no brokers; v13 has a place for the error beside the topics."""
+    """Refuse the whole request: the error for each topic, and from v13 on at the top, too; no brokers."""
     return MetadataResponse(
         error_code=error,
         topics=tuple(
@@ -238,7 +238,7 @@ def _watch(
     request: MetadataRequest,
     topics: Sequence[MetadataResponseTopic],
 ) -> None:
-    """Watch whether the client gets from here to the brokers."""
+    """Watch whether the client then connects to the brokers in the answer."""
     if request.topics is None or len(topics) > len(request.topics):  # all topics
         if context.client is not None:
             broker.arrivals.came(context.client)

@@ -1,7 +1,8 @@
-"""OffsetCommit (8): commits for partitions that exist go to the coordinator, the others are refused here.
+"""OffsetCommit (8): commit offsets. The coordinator commits existing partitions; this module refuses the
+others.
 
-From v10 on topics are named by id (KIP-848's follow-up). If nothing is left for the coordinator it is not
-asked, so a commit of no partitions always succeeds, for any group.
+From v10 on, topics are named by id (KIP-848's follow-up). If no existing partition is left, the coordinator
+is not asked. So a commit without partitions always succeeds, for any group.
 """
 
 from __future__ import annotations
@@ -30,14 +31,14 @@ FIRST_VERSION_WITH_TOPIC_IDS = 10
 def offset_commit(
     broker: Broker, context: RequestContext, request: OffsetCommitRequest
 ) -> Later[OffsetCommitResponse] | Promise[OffsetCommitResponse]:
-    """Each partition has its own answer: those refused here first, then the coordinator's."""
+    """Answer for each partition: first the refused ones, then those that the coordinator answers."""
     if context.api_version < FIRST_VERSION_WITH_TOPIC_IDS and _is_plain(broker, request):
         return broker.groups.promise(context, request)
     return answer_in_pieces(broker, context, request, _answer)
 
 
 def _is_plain(broker: Broker, request: OffsetCommitRequest) -> bool:
-    """Whether the coordinator can answer it as it is: a few partitions, by name, and all exist."""
+    """True if the coordinator can take the request unchanged: few partitions, named, and all exist."""
     left, topics = PARTITIONS_AT_ONCE, broker.cluster.topics
     for named in request.topics:
         topic = topics.get(named.name)

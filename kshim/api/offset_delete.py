@@ -1,6 +1,7 @@
-"""OffsetDelete (47): the coordinator deletes offsets of partitions that exist, the others are refused here.
+"""OffsetDelete (47): delete offsets. The coordinator handles existing partitions; this module refuses the
+others.
 
-The coordinator is always asked, because an error of the group precedes those of topics and partitions.
+The coordinator is always asked, because an error of the group comes before errors of topics and partitions.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from schemas.messages.offset_delete import (
 def offset_delete(
     broker: Broker, context: RequestContext, request: OffsetDeleteRequest
 ) -> Later[OffsetDeleteResponse]:
-    """Each partition has its own answer: those refused here first, then the coordinator's."""
+    """Answer for each partition: first the refused ones, then those that the coordinator answers."""
     return answer_in_pieces(broker, context, request, _answer)
 
 

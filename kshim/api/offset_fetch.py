@@ -1,7 +1,8 @@
 """OffsetFetch (9): the offsets that groups have committed.
 
-Up to v7 for one group, from v8 on for many; from v10 on by topic id. A group's error stands on the group from
-v8 on, at the top in v2 to v7; v0 and v1 know only errors of partitions.
+Up to v7 a request is about one group, from v8 on about many; from v10 on it names topics by id. A group's
+error is in the group's entry from v8 on, and at the top in v2 to v7. v0 and v1 have only errors of
+partitions.
 """
 
 from __future__ import annotations
@@ -38,8 +39,10 @@ FIRST_VERSION_WITH_TOPIC_IDS = 10
 def offset_fetch(
     broker: Broker, context: RequestContext, request: OffsetFetchRequest
 ) -> Later[OffsetFetchResponse]:
-    """The groups in the order asked for. The answer always waits for commits under way; with
-    `require_stable`, offsets that an open transaction may still move are refused (KIP-447).
+    """Fetch the offsets, group by group in the request's order. The answer always waits for commits under
+    way.
+
+    With `require_stable`, offsets that an open transaction may still change are refused (KIP-447).
     """
 
     def fetch(group: OffsetFetchRequestGroup) -> Later[OffsetFetchResponseGroup]:
@@ -107,7 +110,9 @@ def _one_response(
 
 
 def _failed_topics(request: OffsetFetchRequest, error: int) -> tuple[OffsetFetchResponseTopic, ...]:
-    """A group's error on every partition asked for. Apache Kafka lists none, and so hides it from v1."""
+    """A group's error on every requested partition. (Apache Kafka lists no partitions, so v1 does not see
+    it.)
+    """
     return tuple(
         OffsetFetchResponseTopic(
             name=topic.name,
@@ -127,7 +132,7 @@ def _fetch_by_id(
     fetch: Callable[[OffsetFetchRequestGroup], Later[OffsetFetchResponseGroup]],
     group: OffsetFetchRequestGroup,
 ) -> Later[OffsetFetchResponseGroup]:
-    """Ask with the topics' names, and answer with their ids; an unknown id is an error of its partitions."""
+    """Fetch by the topics' names, and answer with their ids. The partitions of an unknown id get an error."""
     if group.topics is None:
         return then(fetch(group), lambda answer: _with_ids(cluster, answer))
     known, unknown = [], []
@@ -156,7 +161,7 @@ def _unknown_topic(wanted: OffsetFetchRequestTopics) -> OffsetFetchResponseTopic
 
 
 def _with_ids(cluster: Cluster, answer: OffsetFetchResponseGroup) -> OffsetFetchResponseGroup:
-    """All offsets of a group by topic id; a topic that was deleted has none and is left out."""
+    """Add topic ids to all offsets of a group. A deleted topic has no id, and is left out."""
     topics = tuple(
         replace(topic, topic_id=cluster.topics[topic.name].topic_id)
         for topic in answer.topics

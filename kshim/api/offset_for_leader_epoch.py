@@ -1,6 +1,6 @@
 """OffsetForLeaderEpoch (23): the offset at which the records of a leader epoch end.
 
-A consumer finds out with it, after a change of leaders, whether its position was truncated (KIP-320).
+After a change of leaders, a consumer uses it to find out whether its position was truncated (KIP-320).
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from schemas.messages.offset_for_leader_epoch import (
 )
 
 PARTITION_US = 10
-"""A search in the log, at most."""
+"""The time that a partition takes: at most one search in the log."""
 
 
 def offset_for_leader_epoch(
     broker: Broker, context: RequestContext, request: OffsetForLeaderEpochRequest
 ) -> Later[OffsetForLeaderEpochResponse]:
-    """Look up each partition by itself."""
+    """Look up each partition independently."""
     asked = [(topic, partition) for topic in request.topics for partition in topic.partitions]
     found = in_slices(
         broker.rounds, context.turn, asked, lambda each: _end_offset(broker, *each), lambda _: PARTITION_US

@@ -54,11 +54,11 @@ NOT_ASKED: Verdicts = {}
 
 Entry = tuple[TopicProduceData, PartitionProduceData]
 Answered = Later[PartitionProduceResponse]
-"""The answer for one partition's batch: a refusal at once, else when the batch is durable."""
+"""The answer for one partition's batch: a refusal at once, or the position once the batch is durable."""
 
 
 class _Target(NamedTuple):
-    """One partition's batch, and where it is to be appended."""
+    """One partition's batch, and the partition to append it to."""
 
     topic: Topic
     partition: Partition
@@ -73,9 +73,10 @@ _Found = _Target | PartitionProduceResponse
 def produce(
     broker: Broker, context: RequestContext, request: ProduceRequest
 ) -> Later[ProduceResponse | None]:
-    """Append all batches; the answer comes when the last one is durable, and with acks=0 there is none.
+    """Append all batches, and answer when the last one is durable; with acks=0 do not answer.
 
-    A refusal with acks=0 closes the connection, as in Kafka: else the producer would never learn of it.
+    With acks=0 a refusal closes the connection, as in Kafka, because the producer would never learn of it
+    otherwise.
     """
     entries = [(topic, data) for topic in request.topic_data for data in topic.partition_data]
     answer = partial(_answer, broker, context, request)
@@ -97,7 +98,7 @@ def produce(
 
 
 def _fails_as_a_whole(found: Iterable[_Found]) -> bool:
-    """Whether Kafka fails at one of the entries, and with it at all."""
+    """True if Kafka fails at one of the entries, and therefore at the whole request."""
     refused = [each.error_code for each in found if not isinstance(each, _Target)]
     return ErrorCode.UNKNOWN_SERVER_ERROR in refused
 
@@ -111,7 +112,7 @@ def _produce_found(
     answer: Callable[[Sequence[Answered]], Later[ProduceResponse | None]],
     found: Sequence[_Found],
 ) -> Later[ProduceResponse | None]:
-    """The rest of a request in a transaction, or with many entries."""
+    """Answer a transactional request, or one with many entries, once its targets are found."""
     if _fails_as_a_whole(found):
         return answer(_refuse_all(entries, ErrorCode.UNKNOWN_SERVER_ERROR))
     if not in_transaction:
@@ -136,7 +137,7 @@ def _store(
     found: Sequence[_Found],
     verdicts: Verdicts,
 ) -> Later[Sequence[Answered]]:
-    """Append the batch of each target; the answers come later, those of many targets all together."""
+    """Append the batch of each target. The answers come later; if there are many targets, all together."""
     if len(found) <= ENTRIES_AT_ONCE:
         return _store_some(broker, context, request, found, verdicts)
 
@@ -168,7 +169,7 @@ def _as_they_are(answers: Iterable[PartitionProduceResponse]) -> Sequence[Answer
 
 
 def _prepare_all(broker: Broker, context: RequestContext, found: Sequence[_Found]) -> Later[list[Prepared]]:
-    """Each target's batch as it is to be stored, or why it cannot be; None where the entry has no target."""
+    """Prepare each target's batch. In place of an entry without a target there is None."""
     batches = len(found)
     prepared: list[Any] = [
         prepare(broker, context, each.topic, each.partition, each.batch, batches)
@@ -180,7 +181,7 @@ def _prepare_all(broker: Broker, context: RequestContext, found: Sequence[_Found
 
 
 def _asked(found: Iterable[_Found]) -> Iterator[TransactionalBatch]:
-    """The transactional batches, about which the coordinator may have to be asked."""
+    """The transactional batches. The coordinator may have to be asked about them."""
     for target in found:
         if not isinstance(target, _Target) or len(target.batch) < HEADER_BYTES:
             continue
@@ -207,7 +208,7 @@ def _response(
     left = iter(outcomes)
     answers: dict[str | UUID, tuple[TopicProduceData, list[PartitionProduceResponse]]] = {}
     for topic in request.topic_data:
-        if topic.partition_data:  # a topic that is named twice is answered once
+        if topic.partition_data:  # a topic that is named twice gets one entry in the answer
             _, answered = answers.setdefault(topic.name or topic.topic_id, (topic, []))
             answered.extend(islice(left, len(topic.partition_data)))
     leaders = [outcome.current_leader.leader_id for outcome in outcomes if outcome.error_code]
@@ -242,7 +243,7 @@ def _refuse_all(entries: Iterable[Entry], error_code: ErrorCode, message: str = 
 
 
 def _find(broker: Broker, context: RequestContext, entry: Entry) -> _Found:
-    """The partition and batch of an entry, or its refusal: Kafka checks this before all else."""
+    """Return the partition and batch of an entry, or its refusal. Kafka makes these checks first."""
     topic_data, data = entry
     by_id = context.api_version >= FIRST_VERSION_BY_TOPIC_ID
     cluster = broker.cluster
@@ -279,7 +280,7 @@ def _append(
     ready: Prepared,
     verdicts: Verdicts,
 ) -> Answered:
-    """Append one partition's batch, after the checks, in Kafka's order."""
+    """Append one partition's batch. The checks before that are in Kafka's order."""
     topic, partition, data, _ = target
     verdict = verdicts.get((topic.name, data.index)) if verdicts else None
     if isinstance(verdict, NotAllowed):
@@ -302,7 +303,7 @@ def _append(
 
 
 def _enough_in_sync(broker: Broker, target: _Target) -> bool:
-    """Whether min.insync.replicas is met; it asks for no more replicas than there are (KIP-966)."""
+    """True if there are enough in-sync replicas: min.insync.replicas, or all if there are fewer (KIP-966)."""
     topic, partition = target.topic, target.partition
     return len(partition.isr) >= broker.cluster.log_config(topic, broker.node_id).min_insync_replicas
 

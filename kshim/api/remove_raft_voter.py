@@ -11,7 +11,7 @@ from schemas.messages.remove_raft_voter import RemoveRaftVoterRequest, RemoveRaf
 def remove_raft_voter(
     broker: Broker, context: RequestContext, request: RemoveRaftVoterRequest
 ) -> RemoveRaftVoterResponse:
-    """Refuse, in Kafka's order: the cluster, the voter, and then every voter."""
+    """Refuse. The checks are in Kafka's order: cluster, voter; a valid request is refused, too."""
     refusal = (
         refuse_cluster(request.cluster_id, broker.cluster.cluster_id)
         or refuse_voter(request.voter_id, request.voter_directory_id, "Remove")

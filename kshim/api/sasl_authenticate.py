@@ -1,5 +1,5 @@
-"""SaslAuthenticate (36): a token for a listener that has no SASL, or of who has authenticated, answered as
-Apache Kafka does.
+"""SaslAuthenticate (36): refuse a token at a listener without SASL, or from a client that has already
+authenticated. The answer is Apache Kafka's.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from schemas.error_code import ErrorCode
 from schemas.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
 
 TOO_LATE = "SaslAuthenticate request received after successful authentication"
-"""Kafka's own words: every connection of a plain listener is authenticated, as User:ANONYMOUS."""
+"""Kafka's own words. To Kafka, a connection without SASL is authenticated as User:ANONYMOUS."""
 
 
 def sasl_authenticate(
     broker: Broker, context: RequestContext, request: SaslAuthenticateRequest
 ) -> SaslAuthenticateResponse:
-    """Refuse the token; SaslHandshake, which comes before it, has warned already."""
+    """Refuse the token. The SaslHandshake before it has already logged a warning."""
     return SaslAuthenticateResponse(error_code=ErrorCode.ILLEGAL_SASL_STATE, error_message=TOO_LATE)

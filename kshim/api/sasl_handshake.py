@@ -1,8 +1,9 @@
-"""SaslHandshake (17): a client wants to authenticate at a listener without SASL, or once more.
+"""SaslHandshake (17): refuse a client that wants to authenticate at a listener without SASL, or a second
+time.
 
-At a listener with SASL the gate (`kshim/network/gate.py`) answers whoever authenticates; here come others.
-The answer is Apache Kafka's: ILLEGAL_SASL_STATE, at which a client says that its mechanism is not enabled.
-Without an answer it would try again for ever.
+At a listener with SASL, the gate (`kshim/network/gate.py`) answers clients that authenticate; their requests
+do not come here. The answer is Apache Kafka's: ILLEGAL_SASL_STATE. With it, a client reports that its
+mechanism is not enabled. Without an answer, it would try again for ever.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ def sasl_handshake(
 
 
 def _protocol(broker: Broker, context: RequestContext) -> SecurityProtocol:
-    """Of the listener that the client came by."""
+    """The protocol of the listener that the client has connected to."""
     name = context.client.listener_name if context.client else PLAIN
     found = (each.protocol for each in broker.config.listener_configs if each.name == name)
     return next(found, SecurityProtocol.PLAINTEXT)

@@ -1,6 +1,6 @@
 """ShareGroupHeartbeat (76): a consumer of a share group (KIP-932), which is not served.
 
-The answer is that of an Apache Kafka with share.version=0: UNSUPPORTED_VERSION.
+An Apache Kafka with share.version=0 gives the same answer: UNSUPPORTED_VERSION.
 """
 
 from __future__ import annotations

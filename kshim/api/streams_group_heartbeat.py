@@ -1,6 +1,6 @@
 """StreamsGroupHeartbeat (88): Kafka Streams with group.protocol=streams (KIP-1071), which is not served.
 
-The answer is that of an Apache Kafka with group.coordinator.rebalance.protocols=classic: UNSUPPORTED_VERSION.
+An Apache Kafka with group.coordinator.rebalance.protocols=classic gives the same answer: UNSUPPORTED_VERSION.
 """
 
 from __future__ import annotations

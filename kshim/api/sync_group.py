@@ -1,6 +1,6 @@
-"""SyncGroup (14): the leader hands in the assignments, each member is answered with its own.
+"""SyncGroup (14): the leader sends the assignments, and each member gets its assignment.
 
-From v5 on the protocol type and name must be there (KIP-559); that is checked before anything else.
+From v5 on, the request must have the protocol type and name (KIP-559). That is checked before anything else.
 """
 
 from __future__ import annotations

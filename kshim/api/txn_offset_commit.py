@@ -1,9 +1,10 @@
 """TxnOffsetCommit (28): commit offsets as part of a transaction.
 
-Commits for partitions that exist go to the group coordinator, once the transaction is known to be under way;
-the others are refused here. Up to v4 the client has added the group to its transaction with AddOffsetsToTxn,
-and the broker verifies that; from v5 on the broker adds it (KIP-890). The transaction coordinator is asked
-once per transaction: after its first offset in the group's partition the log knows.
+Commits for existing partitions go to the group coordinator, once it is known that the transaction is under
+way. This module refuses the others. Up to v4 the client has added the group to its transaction with
+AddOffsetsToTxn, and the broker verifies that; from v5 on the broker adds the group (KIP-890). The transaction
+coordinator is asked once per transaction. After the transaction's first offset in the group's partition, the
+log knows it.
 """
 
 from __future__ import annotations
@@ -48,13 +49,15 @@ OF_THE_GROUP = {
     ErrorCode.NOT_ENOUGH_REPLICAS: ErrorCode.COORDINATOR_NOT_AVAILABLE,
     ErrorCode.REQUEST_TIMED_OUT: ErrorCode.COORDINATOR_NOT_AVAILABLE,
 }
-"""What a producer is told instead of the transaction coordinator's error, as by Kafka's group coordinator."""
+"""The errors that a producer gets in place of the transaction coordinator's, as from Kafka's group
+coordinator.
+"""
 
 
 def txn_offset_commit(
     broker: Broker, context: RequestContext, request: TxnOffsetCommitRequest
 ) -> Later[TxnOffsetCommitResponse]:
-    """Each partition has its own answer: those refused here first, then the coordinator's."""
+    """Answer for each partition: first the refused ones, then those that the coordinator answers."""
     return answer_in_pieces(broker, context, request, _answer)
 
 
@@ -90,7 +93,7 @@ def _sort_out(
 def _commit(
     broker: Broker, context: RequestContext, request: TxnOffsetCommitRequest
 ) -> Later[TxnOffsetCommitResponse]:
-    """Commit as soon as the transaction is known to write to the group's partition of __consumer_offsets."""
+    """Commit once it is known that the transaction has the group's partition of __consumer_offsets."""
     groups = broker.groups
     shard = groups.shard_for(request.group_id)
     if groups.refusal(context, request) is not ErrorCode.NONE or _has_begun(broker, shard, request):
@@ -116,17 +119,17 @@ def _commit(
 
 
 def _has_begun(broker: Broker, shard: int, request: TxnOffsetCommitRequest) -> bool:
-    """Whether the group's partition has an offset of this transaction."""
+    """True if the group's partition has an offset of this transaction."""
     topic = broker.cluster.topics.get(GROUP_METADATA_TOPIC)
     partition = None if topic is None else topic.partition(shard)
     if partition is None:
-        return False  # the group is in no topic of kshim's own
+        return False  # this cluster's __consumer_offsets does not hold the group
     producer = broker.log.producers(partition.partition_no).get(request.producer_id)
     return in_transaction(producer, request.producer_epoch)
 
 
 def _error(response: AddPartitionsToTxnResponse, api_version: int) -> ErrorCode:
-    """The transaction coordinator's error, as producers of that version expect it."""
+    """The transaction coordinator's error, in the form that producers of that version expect."""
     results = [
         partition.partition_error_code
         for transaction in response.results_by_transaction

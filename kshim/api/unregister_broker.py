@@ -1,6 +1,7 @@
 """UnregisterBroker (64): forget a broker that is gone for good (KIP-500).
 
-Here it is a broker that `kshim cluster stop` has stopped; it is registered again when it is started.
+In kshim it is a broker that `kshim cluster stop-broker` has stopped. When it starts again, it is registered
+again.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from schemas.messages.unregister_broker import UnregisterBrokerRequest, Unregist
 def unregister_broker(
     broker: Broker, context: RequestContext, request: UnregisterBrokerRequest
 ) -> Deferred[UnregisterBrokerResponse]:
-    """Forget a broker that does not run; DescribeCluster no longer lists it."""
+    """Forget a broker that does not run, so that DescribeCluster no longer lists it."""
     return broker.cluster.unregister_broker(request.broker_id).addCallback(_response)
 
 

@@ -1,7 +1,7 @@
-"""UpdateFeatures (57): use features at other versions, see `cluster.features` (KIP-584).
+"""UpdateFeatures (57): change the versions of features; see `cluster.features` (KIP-584).
 
-v1: the kind of a change, and a dry run (KIP-778); Kafka ignores v0's allow_downgrade, so v0 can only upgrade.
-v2: no result for each feature, as one refusal refuses all (KIP-1022).
+v1: the kind of a change, and a dry run (KIP-778). Kafka ignores v0's allow_downgrade, so v0 can only upgrade.
+v2: no result for each feature, because one refusal refuses all (KIP-1022).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ NOT_STORED = "The features could not be stored."
 def update_features(
     broker: Broker, context: RequestContext, request: UpdateFeaturesRequest
 ) -> Deferred[UpdateFeaturesResponse]:
-    """Change all features or none; if one is named twice, its last update counts."""
+    """Change all features or none. If a feature is named twice, its last update counts."""
     asked = [
         FeatureUpdate(it.feature, it.max_version_level, it.upgrade_type) for it in request.feature_updates
     ]

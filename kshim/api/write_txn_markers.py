@@ -1,6 +1,6 @@
 """WriteTxnMarkers (27): end transactions in the partitions that they wrote to (KIP-98).
 
-kshim's own coordinator does not send it. Administrators do, for a transaction that hangs in a partition
+kshim's coordinator does not use it. Administrators send it for a transaction that hangs in a partition
 because its coordinator has forgotten it (KIP-664).
 """
 
@@ -32,7 +32,7 @@ PLACES_AT_ONCE = 100
 
 
 class Place(NamedTuple):
-    """A marker, and the partition where it is to be written."""
+    """A marker, and the partition to write it to."""
 
     marker: WritableTxnMarker
     topic_name: str
@@ -42,8 +42,8 @@ class Place(NamedTuple):
 def write_txn_markers(
     broker: Broker, context: RequestContext, request: WriteTxnMarkersRequest
 ) -> Later[WriteTxnMarkersResponse]:
-    """Write each marker by itself. One without a producer id or epoch fails the whole request, as in Apache
-    Kafka.
+    """Write each marker independently. A marker without a producer id or epoch makes the whole request fail,
+    as in Apache Kafka.
     """
     now_ms = broker.now_ms()
     places = [
@@ -63,7 +63,7 @@ def write_txn_markers(
 
 
 def _response(places: Sequence[Place], errors: Iterable[ErrorCode]) -> WriteTxnMarkersResponse:
-    """Each producer once, with all its topics."""
+    """Return the response: one entry for each producer, with all its topics."""
     by_producer: dict[int, dict[str, dict[int, ErrorCode]]] = {}
     for (marker, topic_name, index), error in zip(places, errors, strict=True):
         by_producer.setdefault(marker.producer_id, {}).setdefault(topic_name, {})[index] = error
