@@ -1,1 +1,1 @@
-"""Checks that everything in a data directory is whole, and names what is damaged."""
+"""Checks that a data directory is intact, and names what is damaged."""

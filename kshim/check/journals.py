@@ -34,7 +34,7 @@ JOURNALS: Mapping[str, Decode] = {
 
 
 def fault_in_record(decode: Decode, record: Record) -> str:
-    """Why the coordinator could not load a record; "" if it could."""
+    """Return why the coordinator could not load a record; "" if it could."""
     if record.key is None:
         return "the record has no key"
     try:

@@ -1,4 +1,4 @@
-"""Reads the topics in the metadata: which partitions must exist, and where they contradict each other."""
+"""Reads the topics in the metadata: which partitions must exist, and which topics contradict each other."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ class PartitionCheck:
     start: int
     """The log start offset."""
     compacted: bool
-    """Offsets may be missing, because compaction has removed records."""
+    """True if offsets may be missing, because compaction has removed records."""
     end: int = 0
     records: int = 0
     batches: int = 0
@@ -51,7 +51,7 @@ class PartitionCheck:
     _from_the_beginning: bool = True
 
     def chunk(self, last_offset: int, max_timestamp_so_far: int, data: memoryview) -> None:
-        """Check the next chunk, as it is stored."""
+        """Check the next stored chunk."""
         if not self.batches:
             self._begin(data)
         size, largest = 0, NO_TIMESTAMP
@@ -76,7 +76,10 @@ class PartitionCheck:
         self._max_timestamp = max(self._max_timestamp, max_timestamp_so_far)
 
     def _begin(self, data: memoryview) -> None:
-        """Begin with the first chunk, before the log start offset or, if compacted, possibly after it."""
+        """Check where the first chunk begins.
+
+        It may be after the log start offset only in a compacted topic.
+        """
         first = int.from_bytes(data[:8])
         self._from_the_beginning = first == 0 and not self.compacted
         if first > self.start and not self.compacted:
@@ -153,7 +156,10 @@ class PartitionCheck:
 
 
 def _same(kept: ProducerState, replayed: ProducerState | None) -> bool:
-    """Whether they match. `kept` has fewer batches if the producer was once forgotten and came back."""
+    """True if both states match.
+
+    `kept` has fewer batches if the producer was once forgotten and came back.
+    """
     return (
         replayed is not None
         and kept.producer_epoch == replayed.producer_epoch

@@ -1,4 +1,4 @@
-"""Reads a data directory that no server has open; nothing is created, changed or repaired."""
+"""Reads a data directory that no server has open. Nothing is created, changed or repaired."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Damaged(StorageError):
 
 
 class Stored:
-    """One read transaction for the length of a `with`. Raises StorageError, DataDirLocked, Damaged."""
+    """One read transaction for a `with` block. Raises StorageError, DataDirLocked, Damaged."""
 
     def __init__(self, data_dir: Path) -> None:
         file = data_dir / DATA_FILE
@@ -80,7 +80,10 @@ class Stored:
         return None if found is None else self._main.get(key, db=found)
 
     def rows(self, database: str) -> Iterator[tuple[memoryview, memoryview]]:
-        """All rows of a database, by key; none if it was never made. Views are valid until the next row."""
+        """All rows of a database, by key; none if it was never created.
+
+        Views are valid until the next row.
+        """
         found = self._databases.get(database.encode())
         if found is None:
             return

@@ -23,7 +23,7 @@ class Found(NamedTuple):
 
 
 def walk(stored: Stored, seen: Callable[[int], object]) -> Found:
-    """Check all that is stored; call `seen(bytes)` after each chunk."""
+    """Check everything that is stored, and call `seen(size in bytes)` after each chunk."""
     known = known_topics(stored)
     faults = list(known.faults)
     deleted = {PARTITION_KEY.unpack(key)[0] for key, _ in stored.rows("deleted")}
