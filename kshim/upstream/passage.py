@@ -1,9 +1,9 @@
-"""The way of one client's requests to one upstream broker, and of the responses back.
+"""The connection on which one client's requests go to one upstream broker, and the responses come back.
 
-Bytes are not read, but for the sizes of responses: a small response is one reply, a large one goes on to the
-client in parts, as soon as all replies before it have left. Until then, and while the client does not read,
-nothing more is received from the broker; while the broker does not read, the client is not read from. So
-neither side can make this one hold more than a few hundred kilobytes.
+Of responses, only the sizes are read. A small response is one reply. A large one goes on to the client in
+parts, as soon as all replies before it have left. Until then, and while the client does not read, nothing
+more is received from the broker. While the broker does not read, the client is not read from. So neither side
+can make kshim hold more than a few hundred kilobytes.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ from kshim.upstream.session import LoginFailed, Session
 from kshim.upstream.splicing import SplicingSocket, Way
 
 RECEIVED_BYTES = 64 * 1024
-"""At once from the broker, of what does not go straight on."""
+"""Limit of bytes received at once from the broker, if they do not go from socket to socket."""
 EARLY_BYTES = 64 * 1024
-"""As soon as so much waits for the connection to be made, the client is not read from."""
+"""The client is not read from once so much waits for the connection to be made."""
 CLOSE_S = 30.0
 """How long the broker may take to read what a client has sent before it left."""
 
 
 class Passed:
-    """Stands for a response whose bytes have gone to the client already."""
+    """Stands for a response whose bytes have already gone to the client."""
 
     __slots__ = ("_size",)
 
@@ -47,36 +47,36 @@ class Passed:
 
 
 class Expected(NamedTuple):
-    """A request without a response yet."""
+    """A request that waits for its response."""
 
     turn: Turn | None
-    """None for a login, whose response is read."""
+    """The reply's place in the client's order; None for a login."""
     promise: Promise[bytes | Passed]
     is_read: bool
-    """Whether its response is wanted whole, however large it is."""
+    """True if the response has to be collected whole, however large it is."""
 
 
 class Client(Typed):
-    """The client's end: where responses go."""
+    """The client's connection, which takes the responses."""
 
     def is_next(self, turn: Turn) -> bool:
-        """Whether all replies before that of `turn` have left."""
+        """True if all replies before that of `turn` have left."""
 
     def pass_on(self, data: bytes | memoryview) -> None:
-        """Send some bytes of the reply that is next."""
+        """Send part of the next reply."""
 
     @property
     def socket(self) -> SplicingSocket | None:
-        """Where more of the reply that is next may go without having been here."""
+        """The socket that takes the next reply straight from the broker's; None if it cannot now."""
 
     def wait_for_broker(self) -> None:
-        """Read no requests before `go_on_with_broker`: the broker does not read."""
+        """Read no requests until `go_on_with_broker` is called: the broker does not read."""
 
     def go_on_with_broker(self) -> None:
         """Read requests again."""
 
     def lost_broker(self, why: str) -> None:
-        """Close: the broker has closed its connection."""
+        """Close, because the broker has closed its connection."""
 
 
 class Passage(Protocol):
@@ -85,7 +85,7 @@ class Passage(Protocol):
     transport: Any
 
     def __init__(self, client: Client, broker: str, max_response_bytes: int, clock: Clock) -> None:
-        """broker: how the log names it."""
+        """broker: the broker's name in log lines."""
         self._client = client
         self._clock = clock
         self._broker = broker
@@ -99,24 +99,24 @@ class Passage(Protocol):
         self._is_closed = False
         self._client_reads = True
         self._reads = True
-        """Whether the transport receives."""
+        """True while the transport receives."""
         self._is_early = False
-        """Whether the client waits for the connection to be made."""
+        """True while the client is not read from until the connection is made."""
         self._aborts: Any = None
         self.session: Session | None = None
         self._is_logging_in = False
-        """Whether requests wait until the login is renewed."""
+        """True while requests wait for a renewed login."""
         self._collected: bytearray | None = None
-        """The parts of a large response that is wanted whole."""
+        """The parts so far of a large response that is collected whole."""
 
     # ---- requests
 
     def gather(self) -> None:
-        """Send what is forwarded at the next `flush`, in one write."""
+        """Hold back what is forwarded until `flush` is called, and then send it in one write."""
         self._gathers = True
 
     def flush(self) -> None:
-        """Send what was gathered."""
+        """Send what was held back."""
         self._gathers = False
         if not self._outgoing or self._is_logging_in:
             return
@@ -128,7 +128,7 @@ class Passage(Protocol):
             self._client.wait_for_broker()
 
     def forward(self, frame: bytes | bytearray, turn: Turn, *, is_read: bool) -> Promise[bytes | Passed]:
-        """Send a request. The promise is kept with its response: without its size, or Passed."""
+        """Send a request. The promise is kept with its response without the size, or with a Passed."""
         self._log_in_if_due()
         promise: Promise[bytes | Passed] = Promise()
         self._expected.append(Expected(turn, promise, is_read))
@@ -146,7 +146,7 @@ class Passage(Protocol):
         self.send_part(frame)
 
     def send_part(self, part: Piece) -> None:
-        """Send more of a request that was forwarded, or sent, as its Beginning."""
+        """Send more of a request that was forwarded or sent as its Beginning."""
         self._outgoing.append(part)
         if not self._gathers:
             self.flush()
@@ -155,7 +155,7 @@ class Passage(Protocol):
 
     @property
     def socket(self) -> SplicingSocket | None:
-        """Where more of a request may go without having been here."""
+        """The socket that takes more of a request straight from the client's; None if it cannot now."""
         transport = self.transport
         is_free = self._is_made and not self._outgoing and not self._is_logging_in
         if is_free and isinstance(transport, SplicingSocket):
@@ -163,7 +163,7 @@ class Passage(Protocol):
         return None
 
     def straight_on(self) -> Way | None:
-        """See `splicing.Passing`: the rest of a large response, once it is its turn."""
+        """See `splicing.Passing`: once it is next, the rest of a large response goes straight on."""
         left_bytes = self._responses.left_bytes
         if not left_bytes or self._is_closed or not self._client_reads or self._expected[0].is_read:
             return None
@@ -180,7 +180,9 @@ class Passage(Protocol):
     # ---- the login
 
     def _log_in_if_due(self) -> None:
-        """Renew the login behind the requests that are under way; what follows waits for it."""
+        """Renew the login, if that is due, behind the requests under way. Later requests wait until it is
+        done.
+        """
         session = self.session
         if session is None or not self._is_made or not session.is_due(self._clock.seconds()):
             return
@@ -195,7 +197,9 @@ class Passage(Protocol):
         next_request: Callable[[], bytes | None],
         expect: Callable[[Expected], object],
     ) -> None:
-        """expect: takes what is asked, behind what is under way or, later, in front of what waits."""
+        """expect: queues a login request: the first one behind the requests under way, later ones before
+        those that wait.
+        """
         try:
             frame = next_request()
         except LoginFailed as failed:
@@ -220,24 +224,24 @@ class Passage(Protocol):
     # ---- the client's side
 
     def pause(self) -> None:
-        """Receive nothing: the client does not read."""
+        """Receive nothing more, because the client does not read."""
         self._client_reads = False
         self._receive_or_not()
 
     def resume(self) -> None:
-        """Receive again: the client has read."""
+        """Receive again, because the client has read."""
         self._client_reads = True
         self.go_on()
 
     def go_on(self) -> None:
-        """Look whether the next response may leave: a reply before it has left."""
+        """Go on with the next response, if it had to wait for a reply before it."""
         if self._responses.held_bytes and not self._is_closed:
             self._respond()
         else:
             self._receive_or_not()
 
     def close(self) -> None:
-        """The client is gone. What it has sent still goes to the broker."""
+        """Close, because the client is gone. What it has sent still goes to the broker."""
         if self._is_closed:
             return
         self._is_closed = True
@@ -283,29 +287,29 @@ class Passage(Protocol):
         self.lose(lost_by(reason))
 
     def lose(self, lost: Lost) -> None:
-        """There is no connection, or none any more."""
+        """Report to the client that the connection was lost, or could not be made."""
         if not self._is_closed:
             self._is_closed = True
             self._client.lost_broker(f"upstream broker {self._broker} {lost.why}")
 
     def pauseProducing(self) -> None:
-        """The transport's buffer is full: the broker does not read."""
+        """Stop reading requests: the transport's buffer is full, as the broker does not read."""
         self._broker_reads = False
         self._client.wait_for_broker()
 
     def resumeProducing(self) -> None:
-        """The broker has read what the transport held."""
+        """Read requests again: the broker has read what the transport held."""
         self._broker_reads = True
         if not self._is_logging_in:
             self._client.go_on_with_broker()
 
     def stopProducing(self) -> None:
-        """The transport has lost its broker; connectionLost follows."""
+        """Do nothing: the transport has lost its broker, and connectionLost follows."""
 
     # ---- responses
 
     def _respond(self) -> None:
-        """Hand over the responses that have come, as far as they may leave."""
+        """Hand over the responses that have been received and may leave."""
         if self._is_responding:
             return
         self._is_responding = True
@@ -322,7 +326,9 @@ class Passage(Protocol):
         self._receive_or_not()
 
     def _may_leave(self) -> bool:
-        """Whether to take more: a large response waits for its turn, and anything for a client that reads."""
+        """True if the next response may leave: a large one waits until it is next, all wait for a client that
+        reads.
+        """
         if self._is_closed or not self._client_reads:
             return False
         if not self._responses.is_next_large() or not self._expected:
@@ -352,7 +358,7 @@ class Passage(Protocol):
             self._expected.popleft().promise.answer(whole, afterwards)
 
     def _receive_or_not(self) -> None:
-        """Receive while all that was received could be handed over."""
+        """Receive from the broker only if all that was received could be handed over."""
         if self._is_closed or not self._is_made:
             return
         reads = self._client_reads and self._may_leave()

@@ -1,9 +1,9 @@
-"""Sockets whose bytes go straight on to another socket, within the system (Linux's splice).
+"""Sockets that pass bytes straight to another socket, inside the system (Linux's splice).
 
-The rest of a large request or response need not be read to go on. It moves from one socket to a pipe and from
-the pipe to the other socket, which takes no memory here, and for requests half the time of receiving and
-sending it. It moves only as far as the other socket has room for it. Where there is no splice, or a socket
-that is encrypted, nothing goes straight on.
+The rest of a large request or response goes on without being read. It moves from one socket to a pipe, and
+from the pipe to the other socket. That takes no memory in this process, and for requests half the time of
+receiving and sending. It moves only as far as the other socket has room. Without splice, or with an encrypted
+socket, bytes are received and sent as usual.
 """
 
 from __future__ import annotations
@@ -23,36 +23,36 @@ from twisted.internet.protocol import Protocol as TwistedProtocol
 from kshim.network.client_socket import ClientSocket, DirectSocket, Receiver
 
 PIPE_BYTES = 1024 * 1024
-"""What moves at once, at most; what Linux allows any user."""
+"""Limit of bytes that move at once: the largest pipe that Linux allows any user."""
 LEAST_BYTES = 64 * 1024
-"""What moves at once, at least, if so much is there; what a socket has no room for waits here."""
+"""Up to so much moves at once even to a socket without room for it; the rest waits in this process."""
 _CAN_SPLICE = hasattr(os, "splice")
 _F_SETPIPE_SZ = 1031
 _SO_MEMINFO = 55
 _MEMINFO = struct.Struct("9I")
 _SNDBUF, _QUEUED = 3, 5
-"""Of the numbers that SO_MEMINFO gives: what a socket may hold, and what it holds."""
+"""The places of two numbers in SO_MEMINFO: the socket's limit, and the bytes it holds."""
 
 
 class Way(NamedTuple):
-    """What comes next goes straight on."""
+    """A destination socket, and how many bytes to splice to it."""
 
     to: SplicingSocket
     left_bytes: int
 
 
 class Passing(Receiver, Protocol):
-    """What a SplicingSocket hands over to."""
+    """The protocol above a SplicingSocket."""
 
     def straight_on(self) -> Way | None:
-        """Where the next bytes go, if they are not wanted here."""
+        """Return where the next bytes go; None if they have to be received."""
 
     def passed(self, passed_bytes: int) -> None:
-        """So many went there."""
+        """Note that so many bytes have moved there."""
 
 
 class Reading(TwistedProtocol):
-    """One that wants all that comes."""
+    """A protocol that receives all bytes."""
 
     def room(self, arrived: Callable[[], int]) -> memoryview | None:
         """See `Receiver`."""
@@ -64,15 +64,15 @@ class Reading(TwistedProtocol):
 
 
 class Pipe:
-    """The pipe of this process. It is empty whenever nothing moves."""
+    """The process's pipe. It is empty whenever nothing moves."""
 
     def __init__(self) -> None:
         self.out, self.into = os.pipe()
-        with suppress(OSError):  # the user has too many pipes; then less moves at once
+        with suppress(OSError):  # the user has too many pipes: less moves at once
             fcntl(self.into, _F_SETPIPE_SZ, PIPE_BYTES)
 
     def rest(self, left_bytes: int) -> bytes:
-        """Empty it of what could not move on."""
+        """Read and return the bytes that could not move on."""
         parts = []
         while left_bytes:
             parts.append(os.read(self.out, left_bytes))
@@ -86,12 +86,12 @@ def _pipe() -> Pipe:
 
 
 class SplicingSocket(DirectSocket):
-    """One end of a passage."""
+    """A socket of either side of a passage."""
 
     protocol: Passing
 
     def doRead(self) -> Any:  # noqa: N802
-        """Called when something was received. Returns None, or why the peer is lost."""
+        """Receive or splice what has come. Return None, or why the peer is lost."""
         way = self.protocol.straight_on()
         return super().doRead() if way is None else self._pass_on(*way)
 
@@ -114,23 +114,23 @@ class SplicingSocket(DirectSocket):
 
     @property
     def is_ready(self) -> bool:
-        """Whether what comes now may go straight out."""
+        """True if bytes may be spliced into this socket now: nothing waits in front of them."""
         return bool(_CAN_SPLICE and self.connected and not self.disconnecting and not self._unsent_bytes)
 
     def room_bytes(self) -> int:
-        """How much the system takes to send."""
+        """Return how many bytes the system takes to send."""
         info = _MEMINFO.unpack(self.socket.getsockopt(socket.SOL_SOCKET, _SO_MEMINFO, _MEMINFO.size))
         return int(info[_SNDBUF] - info[_QUEUED])
 
     def take_from(self, pipe: Pipe, taken_bytes: int) -> None:
-        """Send what is in the pipe; the last of it later, if there is no room for it now."""
+        """Send what is in the pipe. What has no room now is sent later."""
         left_bytes = taken_bytes
         try:
             while left_bytes:
                 left_bytes -= os.splice(pipe.out, self.fileno(), left_bytes, flags=os.SPLICE_F_NONBLOCK)
-        except OSError:  # also of a connection that is lost, which doWrite finds
+        except OSError:  # also for a lost connection, which doWrite finds
             self.writeSequence((pipe.rest(left_bytes),))
 
 
 class PassingClientSocket(SplicingSocket, ClientSocket):
-    """A client that has connected to a port of a broker."""
+    """A client's connection to a port that stands for a broker."""

@@ -1,1 +1,1 @@
-"""The groups' journal in a topic of the upstream. Several kshim share its partitions, the shards."""
+"""The groups' journal in an upstream topic, whose partitions (the shards) kshim processes share."""

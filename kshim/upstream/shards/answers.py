@@ -1,4 +1,4 @@
-"""What Apache Kafka's answer to a batch means for whoever leads a shard, or wants to."""
+"""What Apache Kafka's answer to a batch means for a process that leads a shard or wants to."""
 
 from __future__ import annotations
 
@@ -9,16 +9,18 @@ from schemas.error_code import ErrorCode
 
 
 class Meaning(Enum):
-    """What has become of a batch."""
+    """The result of sending a batch."""
 
     APPENDED = auto()
-    """It is in the log, now or since an earlier attempt, and acknowledged by all in-sync replicas."""
+    """The batch is in the log, now or since an earlier attempt, and all in-sync replicas have it."""
     AGAIN = auto()
-    """It may or may not be in the log; the same batch may be sent again."""
+    """The batch may or may not be in the log; the same batch may be sent again."""
     OVERTAKEN = auto()
-    """It is not confirmed, as somebody else has begun a later term, or has begun this one."""
+    """The batch is not confirmed: another process has begun this term or a later one."""
     REFUSED = auto()
-    """It is not in the log, and will not be: a setting of the upstream, or a permission, is in the way."""
+    """The batch is not in the log and will not be: a setting of the upstream forbids it, or a missing
+    permission.
+    """
 
 
 _AGAIN = frozenset(
@@ -27,7 +29,7 @@ _AGAIN = frozenset(
         ErrorCode.NOT_LEADER_OR_FOLLOWER,
         ErrorCode.FENCED_LEADER_EPOCH,
         ErrorCode.UNKNOWN_LEADER_EPOCH,
-        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,  # also said by a broker that does not know it yet
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,  # also the answer of a broker that does not know the topic yet
         ErrorCode.REQUEST_TIMED_OUT,
         ErrorCode.NETWORK_EXCEPTION,
         ErrorCode.NOT_ENOUGH_REPLICAS,
@@ -44,7 +46,7 @@ SHORT_OF = frozenset(
         ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND,
     }
 )
-"""The upstream lacks disks or replicas, which may last until somebody looks after it."""
+"""The upstream lacks disks or replicas, which may last until somebody repairs it."""
 _OVERTAKEN = frozenset(
     {
         ErrorCode.INVALID_PRODUCER_EPOCH,
@@ -72,11 +74,11 @@ class Answer(NamedTuple):
 
 
 NO_ANSWER = Answer(ErrorCode.NETWORK_EXCEPTION)
-"""The connection was lost, or the time is over."""
+"""The connection was lost, or no answer came in time."""
 
 
 def name_of(code: int) -> str:
-    """Kafka's name of an error, also of one that is not known here."""
+    """Return Kafka's name of an error, or its number if kshim does not know it."""
     try:
         return ErrorCode(code).name
     except ValueError:

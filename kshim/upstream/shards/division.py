@@ -1,4 +1,4 @@
-"""Who is to lead which shards: as even as can be, with as few that move as can be. Pure."""
+"""Divides the shards among the processes: as evenly as possible, with as few moves as possible. Pure."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ from collections.abc import Collection, Mapping
 
 
 def divide(shards: int, owned: Mapping[str, Collection[int]]) -> dict[str, list[int]]:
-    """The shards of each member. `owned` has all members, with what each leads now; nobody but the first by
-    name keeps what several say they lead.
+    """Return the shards of each member.
+
+    owned: all members, with the shards that each leads now. If several lead the same shard, the first by name
+    keeps it.
     """
     members = sorted(owned)
     assert members
@@ -18,7 +20,7 @@ def divide(shards: int, owned: Mapping[str, Collection[int]]) -> dict[str, list[
         kept[member] = [shard for shard in sorted(owned[member]) if shard in free]
         for shard in kept[member]:
             del free[shard]
-    # Those that have the most keep one more than the others.
+    # The members with the most shards keep one more than the others.
     for place, member in enumerate(sorted(members, key=lambda each: -len(kept[each]))):
         quota = least + (place < more)
         for shard in kept[member][quota:]:

@@ -1,12 +1,13 @@
-"""Who is to lead which shard: the processes are a group of the upstream, subscribed to the journal's topic.
+"""Decides which process tries to lead which shard: the processes are a group of the upstream, subscribed to
+the journal's topic.
 
-Its members send heartbeats, and a process that dies is out when its session is over. What this tells is who
-*tries* to lead a shard; who does is decided by its log, so a process that was told wrongly does no harm. All
-members have the same assignment to go by: it names every process, with its shards, and so each can tell
+Members send heartbeats, and a process that dies leaves the group when its session ends. The assignment only
+says which process *tries* to lead a shard. The shard's log decides which one leads it, so a wrong assignment
+does no harm. All members get the same assignment, with every process and its shards, so each can answer
 clients where a group is coordinated.
 
-kshim speaks for itself here, not through a client library: its link has the security of all it asks the
-upstream, the assignment has to carry the addresses, and nothing runs on another thread.
+kshim uses its own `Link` for this, not a client library. The link has the security of all other connections
+to the upstream, the assignment can carry the addresses, and nothing runs on another thread.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ ANSWER_S = 3.0
 LEAVE_S = 1.0
 NOBODY = ""
 AFRESH = frozenset({ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.ILLEGAL_GENERATION, ErrorCode.FENCED_INSTANCE_ID})
-"""The group does not know the member, or not this generation of it."""
+"""The group does not know the member, or not in this generation."""
 ELSEWHERE = frozenset(
     {
         ErrorCode.NOT_COORDINATOR,
@@ -68,33 +69,33 @@ ELSEWHERE = frozenset(
         ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
     }
 )
-"""The coordinator is not there, or not yet."""
+"""The coordinator is elsewhere, or not ready."""
 
 
 @dataclass(frozen=True, slots=True)
 class Assigned:
-    """What each process is to lead."""
+    """The shards that each process has to lead."""
 
     ours: frozenset[int]
     leaders: Mapping[int, Fellow]
-    """By shard: the process that is to lead it."""
+    """The process that has to lead each shard."""
     everybody: tuple[Fellow, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Ours:
-    """What a member says of itself."""
+    """What this process sends about itself."""
 
     said: Said
     led: Sequence[int]
 
 
 class _Again(Exception):
-    """Begin anew: the coordinator is elsewhere, or something has failed that may pass."""
+    """Begin anew: the coordinator is elsewhere, or something that may pass has failed."""
 
 
 class Membership:
-    """One member, which joins again for as long as it is not stopped."""
+    """This process's membership. It joins again until it is stopped."""
 
     def __init__(
         self,
@@ -117,17 +118,17 @@ class Membership:
         self._link: Link | None = None
         self._running: Deferred[None] | None = None
         self._said = ""
-        """What was logged last: it is not repeated."""
+        """The last line that was logged, which is not repeated."""
         self._warned: set[str] = set()
-        """What was said of the other members the last time."""
+        """The last warnings about the other members."""
 
     def start(self) -> None:
-        """Join, and stay."""
+        """Join the group, and stay in it."""
         self._running = Deferred.fromCoroutine(self._run())
         self._running.addErrback(_log_unless_stopped)
 
     async def stop(self) -> None:
-        """Leave the group, so that others need not wait for the end of the session."""
+        """Leave the group, so that the others need not wait for the end of the session."""
         if self._running is not None:
             self._running.cancel()
         link, self._link = self._link, None
@@ -158,7 +159,7 @@ class Membership:
             await self._pause(AGAIN_S)
 
     async def _coordinator(self) -> Link:
-        """A link to the coordinator. Raises LinkError, _Again."""
+        """Return a link to the coordinator. Raises LinkError, _Again."""
         if self._link is not None and self._link.is_open:
             return self._link
         request = FindCoordinatorRequest(key=self._group_id, coordinator_keys=(self._group_id,))
@@ -169,7 +170,9 @@ class Membership:
         return self._link
 
     async def _stay(self, link: Link) -> None:
-        """Send heartbeats until that fails; join again whenever the group does."""
+        """Send heartbeats until one fails; join again whenever the group rebalances. Raises LinkError,
+        _Again.
+        """
         while True:
             await self._pause(HEARTBEAT_S)
             request = HeartbeatRequest(
@@ -259,7 +262,7 @@ class Membership:
         )
 
     def _assignments(self, joined: JoinGroupResponse) -> list[SyncGroupRequestAssignment]:
-        """What everybody is to lead, from the member that has to say it."""
+        """Divide the shards among all members, if this member leads the group; else return an empty list."""
         if joined.leader != joined.member_id:
             return []
         members, unlike = _members(joined)
@@ -286,7 +289,7 @@ class Membership:
         ]
 
     def _decoded(self, data: bytes) -> Assigned:
-        """Raises _Again."""
+        """Read the assignment of this member. Raises _Again."""
         ours = self._ours().said
         try:
             assigned, everybody = decode_assigned(data, ours.topic)
@@ -297,7 +300,7 @@ class Membership:
         return assigned
 
     def _warn(self, lines: Iterable[str]) -> None:
-        """Log what the other members are like, once for as long as they are."""
+        """Log differences between the members, each once for as long as it lasts."""
         found = set(lines)
         for line in sorted(found - self._warned):
             logger.warning("%s", line)
@@ -305,9 +308,9 @@ class Membership:
 
 
 def decode_assigned(data: bytes, topic: str) -> tuple[Assigned, list[Said]]:
-    """An assignment, as a member of the group is given it, and what all members say of themselves.
+    """Read a member's assignment; return it, and what all members have sent about themselves.
 
-    topic: only its shards count, and the members that share it. Raises MalformedMessage, Unlike.
+    topic: members with another topic, and their shards, are left out. Raises MalformedMessage, Unlike.
     """
     assignment = decode_assignment(data)
     shares = decode_shares(assignment.user_data)
@@ -319,7 +322,9 @@ def decode_assigned(data: bytes, topic: str) -> tuple[Assigned, list[Said]]:
 
 
 def _members(joined: JoinGroupResponse) -> tuple[dict[str, tuple[Said, Sequence[int]]], list[str]]:
-    """What each member says of itself, with the shards that it leads; a line for each that cannot be read."""
+    """Return what each member sends about itself and which shards it leads, and a line for each that cannot
+    be read.
+    """
     members: dict[str, tuple[Said, Sequence[int]]] = {}
     unlike = []
     for each in joined.members:
@@ -337,7 +342,7 @@ def _members(joined: JoinGroupResponse) -> tuple[dict[str, tuple[Said, Sequence[
 
 
 def _divided(members: Mapping[str, tuple[Said, Sequence[int]]], topic: str) -> Mapping[str, Sequence[int]]:
-    """The shards of one topic among the members that have it."""
+    """Divide the shards of one topic among the members that use it."""
     owned = {member_id: led for member_id, (said, led) in members.items() if said.topic == topic}
     return divide(max(members[member_id][0].shards for member_id in owned), owned)
 

@@ -1,13 +1,13 @@
-"""Writes the committed offsets into the upstream's own __consumer_offsets, too, for tools that ask there.
+"""Copies the committed offsets to the upstream's own __consumer_offsets, for tools that look there.
 
-They are commits from outside a group, with the groups' own names, and come up to FLUSH_S late: nothing here
-reads them, and clients are answered without them. `Renewal` looks whether the upstream still has them.
+The copies are commits from outside a group, under the group's own name, up to FLUSH_S late. kshim does not
+read them, and answers clients without waiting for them. `Renewal` checks that the upstream still has them.
 
-The upstream takes such a commit from anybody. So a kshim sends one only while it may answer clients, which is
-when no other kshim can have acknowledged a newer commit: one that has slept, or was cut off, sends nothing.
+The upstream takes such a commit from any process. So kshim sends one only while it may answer clients: then
+no other kshim can have acknowledged a newer commit. A process that was frozen or cut off sends nothing.
 
-What clients delete is deleted there by `MergedGroups`. What has expired is deleted there if it is still what
-was told: a group that has moved back to the upstream goes on without kshim.
+`MergedGroups` deletes at the upstream what clients delete. Expired offsets are deleted there only if they are
+still what kshim has sent: a group that has moved back to the upstream goes on without kshim.
 """
 
 from __future__ import annotations
@@ -53,13 +53,15 @@ logger = logging.getLogger(__name__)
 
 FLUSH_S = 1.0
 MOST_AT_ONCE = 2_000
-"""Offsets that are sent in one flush; the others follow in the next one."""
+"""Limit of offsets in one flush; the others follow in the next one."""
 NEWEST_BY_NAME, FIRST_BY_ID = 9, 10
-"""Of OffsetCommit. By its id, the upstream does not take a topic for another one of its name."""
+"""Versions of OffsetCommit. With its id, the upstream cannot take a topic for a recreated one of the same
+name.
+"""
 TAKEN = frozenset({ErrorCode.NONE, ErrorCode.UNKNOWN_TOPIC_ID})
-"""Answers after which an offset is not sent again: its topic is gone."""
+"""Answers after which an offset is not sent again. UNKNOWN_TOPIC_ID: its topic is gone."""
 STOP_S = 2.0
-"""How long the last flush may take; others wait for the shards."""
+"""How long the last flush may take; other processes wait for the shards."""
 IN_USE = frozenset(
     {
         ErrorCode.UNKNOWN_MEMBER_ID,
@@ -70,7 +72,7 @@ IN_USE = frozenset(
         ErrorCode.STALE_MEMBER_EPOCH,
     }
 )
-"""What the upstream says if the group has members there."""
+"""The upstream's answers for a group that has members there."""
 LATER = frozenset(
     {
         ErrorCode.NOT_COORDINATOR,
@@ -81,7 +83,7 @@ LATER = frozenset(
 )
 
 MOST_EXPIRED_AT_ONCE = 20
-"""Groups whose offsets have expired; the others follow in the next flush."""
+"""Limit of groups whose expired offsets are deleted in one flush; the others follow in the next one."""
 USED_TWICE = (
     "is used here and has members at the upstream itself: both read the same partitions, and the upstream "
     "does not take the offsets that are committed here; give all members the same address"
@@ -93,7 +95,7 @@ Offset = tuple[int, int, str]
 
 
 class _Committed(NamedTuple):
-    """One offset of a group that is to be sent."""
+    """One offset of a group that has to be sent."""
 
     where: Partition
     value: OffsetCommitValue
@@ -101,60 +103,60 @@ class _Committed(NamedTuple):
 
 
 class MirroredOffsets:
-    """The offsets that the upstream does not have yet, and the links to its coordinators."""
+    """Sends the offsets that the upstream does not have yet."""
 
     def __init__(self, reactor: Any, upstream: UpstreamGroups, once: Once) -> None:
-        """once: keeps lines from being repeated."""
+        """once: keeps log lines from being repeated."""
         self._reactor = reactor
         self._upstream = upstream
         self._coordinators = upstream.coordinators
         self._once = once
         self.watch: Callable[[], object] = lambda: None
-        """Called when groups have come whose offsets may not have been told."""
+        """Called when a shard was taken over: the upstream may lack offsets of its groups."""
         self.shard_for: Callable[[str], int] = lambda _: 0
-        """The shard of a group."""
+        """Returns the shard of a group."""
         self.topic_id_of: Callable[[str], TopicId] = no_id
-        """The id that a topic has now, as far as is known."""
+        """Returns the topic's current id, as far as it is known."""
         self.proven: Callable[[int], Deferred[bool]] = lambda _: succeed(True)
-        """Fires with whether it is sure at that moment that no other process leads a shard."""
+        """Fires with True if at that moment certainly no other process leads the shard."""
         self.in_use: set[str] = set()
-        """Groups that have members at the upstream, too, as far as is known."""
+        """Groups with members in kshim that also have members at the upstream, as far as is known."""
         self._expired: dict[str, dict[Partition, OffsetCommitValue]] = {}
-        """Offsets to be deleted at the upstream, unless it has others by now."""
+        """Expired offsets to delete at the upstream, unless it has other ones by now."""
         self._unsent = UnsentOffsets()
         self._flush_later: Any = None
         self._flushing: Deferred[None] | None = None
         self._is_stopped = False
 
     def note(self, shard: int, entries: Iterable[tuple[bytes, bytes | None]]) -> None:
-        """Take in records of a shard that are durable; those that are no offsets are left out."""
+        """Take the committed offsets among a shard's records, which are durable; ignore other records."""
         self._unsent.note(shard, entries)
         self._flush_soon()
 
     def lost(self, shard: int) -> None:
-        """Forget what is to be sent of a shard that is not led here any more."""
+        """Forget the unsent offsets of a shard that this process no longer leads."""
         self._unsent.lose(shard)
 
     @property
     def untold(self) -> int:
-        """How many offsets the upstream does not have yet."""
+        """The number of offsets that the upstream does not have yet."""
         return len(self._unsent)
 
     def tell_again(self, group_id: str, where: Partition, value: OffsetCommitValue) -> None:
-        """Tell the upstream an offset that it may know, unless a newer one is to be told."""
+        """Send an offset again, unless a newer one is waiting to be sent."""
         key = encode_key(OffsetCommitKey(group=group_id, topic=where[0], partition=where[1]))
         self._unsent.note_older(Unsent(self.shard_for(group_id), key, encode_value(value)))
         self._flush_soon()
 
     def expired(self, group_id: str, offsets: Mapping[Partition, OffsetCommitValue]) -> None:
-        """Delete at the upstream what has expired here, if it has not changed there; and the group, if it has
-        no other offsets there.
+        """Delete at the upstream the offsets that have expired in kshim, if they have not changed there.
+        Delete the group, too, if it has no other offsets there.
         """
         self._expired.setdefault(group_id, {}).update(offsets)
         self._flush_soon()
 
     def note_use(self, group_id: str, *, is_used: bool) -> None:
-        """Note whether a group with members here has some at the upstream, too, and log it if it has."""
+        """Note if a group of kshim also has members at the upstream, and log it if it has."""
         if not is_used:
             self.in_use.discard(group_id)
             return
@@ -189,7 +191,9 @@ class MirroredOffsets:
         self._flush_soon()
 
     async def _tell_some(self) -> None:
-        """Send some of what the upstream does not have; what it does not take now comes last from then on."""
+        """Send some of what the upstream does not have. Offsets that it does not take now go to the end of
+        the queue.
+        """
         some = self._unsent.first(MOST_AT_ONCE)
         if some:
             await self._tell_groups(self._by_group(some))
@@ -211,10 +215,10 @@ class MirroredOffsets:
             logger.log(self._once.level("mirrored"), "offsets are not told to the upstream yet: %s", error)
 
     async def _tell_group(self, link: Link, group_id: str, offsets: Sequence[_Committed]) -> None:
-        """Raises LinkError."""
+        """Send a group's offsets, if its shard is certainly led here. Raises LinkError."""
         if not await self.proven(self.shard_for(group_id)):
             return
-        # Nothing else happens between the proof and the request.
+        # No other event comes between the proof and the request.
         offsets = [each for each in offsets if self._unsent.has(each.unsent) and not self._is_past(each)]
         if offsets:
             has_ids = all(each.value.topic_id.int for each in offsets)
@@ -225,7 +229,7 @@ class MirroredOffsets:
             self._answered(group_id, offsets, errors - TAKEN)
 
     def _is_past(self, offset: _Committed) -> bool:
-        """Whether an offset is of a topic that was deleted and made again; then it is not sent."""
+        """True if the offset's topic was deleted and recreated. The offset is then removed from the queue."""
         if not is_of_another_topic(offset.value, self.topic_id_of(offset.where[0])):
             return False
         self._unsent.remove(offset.unsent)
@@ -237,7 +241,7 @@ class MirroredOffsets:
                 self._unsent.remove(each.unsent)
 
     async def _delete_expired(self, group_id: str, offsets: Offsets) -> None:
-        """What cannot be deleted now is left to the retention of the upstream."""
+        """Delete a group's expired offsets. If that fails, they are left to the upstream's retention."""
         fetched = await self._upstream.ask(FETCH, group_id)
         if fetched.error_code or not await self.proven(self.shard_for(group_id)):
             return
@@ -246,7 +250,7 @@ class MirroredOffsets:
         if same:
             await self._upstream.delete_offsets(_delete(group_id, same))
         if len(same) == len(there):
-            await self._upstream.ask(DELETE, group_id)  # which is refused if it has members
+            await self._upstream.ask(DELETE, group_id)  # the upstream refuses this if the group has members
 
     def _by_group(self, some: Iterable[Unsent]) -> dict[str, list[_Committed]]:
         found: dict[str, list[_Committed]] = {}
@@ -264,7 +268,7 @@ class MirroredOffsets:
         return found
 
     def _judge(self, group_id: str, errors: set[int]) -> bool:
-        """Whether that answers the group's offsets, so that they are not sent again."""
+        """True if these errors settle the group's offsets, so that they are not sent again."""
         if not errors:
             self.in_use.discard(group_id)
             return True
@@ -284,12 +288,12 @@ class MirroredOffsets:
 
 
 def offset_of(value: OffsetCommitValue) -> Offset:
-    """What the upstream is told of a committed offset."""
+    """Return the part of a committed offset that is sent to the upstream."""
     return value.offset, value.leader_epoch, value.metadata
 
 
 def told_as(partition: Any) -> Offset | None:
-    """The same of what the upstream has, a partition of OffsetFetch; None if it has nothing."""
+    """Return the same part of the upstream's offset, a partition of OffsetFetch; None if it has none."""
     if partition is None:
         return None
     return partition.committed_offset, partition.committed_leader_epoch, partition.metadata or ""
@@ -303,7 +307,7 @@ def _by_topic(partitions: Iterable[Partition]) -> dict[str, list[int]]:
 
 
 def _commit(group_id: str, offsets: Offsets) -> OffsetCommitRequest:
-    """A commit with names and ids, of which each version has one."""
+    """Return a commit with names and ids; each version sends one of both."""
     found: dict[tuple[str, TopicId], list[OffsetCommitRequestPartition]] = {}
     for (topic, partition), value in offsets.items():
         found.setdefault((topic, value.topic_id), []).append(

@@ -1,9 +1,9 @@
-"""The partitions of one topic of the upstream, at their leaders: appends, reads, and where their logs end.
+"""Asks the leaders of one topic's partitions at the upstream: appends, fetches, and the ends of the logs.
 
-Nothing here errbacks. Where there is no answer, whoever asked asks again; meanwhile the leaders are looked up
-anew. A broker answers the requests of a connection one after the other, and an append waits for the replicas.
-So each broker has two links, and what is asked in one turn of the reactor, or while an append is under way,
-goes into one request.
+No call errbacks. A call without an answer fires with nothing, the leaders are looked up again, and the caller
+asks again. A broker answers the requests of a connection one after the other, and an append waits for the
+replicas. So each broker has two links. What is asked in one turn of the reactor, or while an append is under
+way, goes into one request.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ logger = logging.getLogger(__name__)
 
 ANSWER_S = 5.0
 LOOK_AGAIN_S = 0.2
-"""The least time between two looks for the leaders."""
+"""The least time between two lookups of the leaders."""
 FETCH_BYTES = 1024 * 1024
-"""Read at once: what comes is looked through in one go."""
+"""Limit of one fetch, which is looked through in one go."""
 NEWEST_BY_NAME = 12
-"""Of Produce and Fetch: later versions name topics by their ids."""
+"""The newest version of Produce and Fetch that names topics; later versions use their ids."""
 LATEST = -1
 ALL_REPLICAS = -1
 
@@ -46,19 +46,19 @@ Asked = TypeVar("Asked")
 
 
 class Fetched(NamedTuple):
-    """What was read from an offset on."""
+    """What a fetch has returned."""
 
     data: bytes
-    """Whole batches, the first of which may begin before the offset."""
+    """Whole batches. The first one may begin before the requested offset."""
     high_watermark: int
 
 
 class _Gathered(Generic[Asked]):
-    """What is asked of one broker, and goes into its next request."""
+    """Questions to one broker that go into its next request."""
 
     def __init__(self) -> None:
         self.waiting: list[tuple[int, Asked, Deferred[Any]]] = []
-        """(partition, what is asked of it, who is to be answered)"""
+        """(partition, question, the Deferred of its answer)"""
         self.is_under_way = False
 
 
@@ -74,7 +74,7 @@ class _Broker:
         self._is_closed = False
 
     async def ask(self, use: str, request: Any, **options: Any) -> Any:
-        """The response to a request on the link for `use`. Raises LinkError."""
+        """Send a request on the link for `use`, and return the response. Raises LinkError."""
         link = self._links.get(use)
         if link is None or not link.is_open:
             link = await self._upstream.connect(self.address, ANSWER_S)
@@ -98,24 +98,24 @@ class Partitions:
         self._upstream = upstream
         self._brokers: dict[int, _Broker] = {}
         self._leaders: Mapping[int, int] = {}
-        """By partition: the node id of its leader."""
+        """The node id of each partition's leader."""
         self._look_later: Any = None
         self._is_looking = False
         self._looked_s = -LOOK_AGAIN_S
         self._is_stopped = False
 
-    # ---- what can be asked
+    # ---- questions
 
     def append(self, partition: int, batch: bytes) -> Deferred[Answer]:
-        """Append a batch; fires when all in-sync replicas have it, or with the reason why not."""
+        """Append a batch. Fires when all in-sync replicas have it, or with the reason why not."""
         return self._gather(partition, batch, lambda broker: broker.appends, self._send_appends, NO_ANSWER)
 
     def end(self, partition: int) -> Deferred[int | None]:
-        """Fires with the high watermark, None if there is no answer."""
+        """Ask for the end of the log. Fires with the high watermark; None without an answer."""
         return self._gather(partition, None, lambda broker: broker.ends, self._send_ends, None)
 
     def fetch(self, partition: int, offset: int, max_bytes: int = FETCH_BYTES) -> Deferred[Fetched | None]:
-        """Read from an offset on; at least a batch, if there is one. None if there is no answer."""
+        """Fetch from an offset on, at least one batch if there is one. Fires with None without an answer."""
         return Deferred.fromCoroutine(self._fetch(partition, offset, max_bytes))
 
     def stop(self) -> None:
@@ -130,7 +130,7 @@ class Partitions:
     # ---- requests
 
     def _leader(self, partition: int) -> _Broker | None:
-        """The leader of a partition; if there is none, it is looked for."""
+        """Return the leader of a partition. If it is not known, look it up and return None."""
         broker = self._brokers.get(self._leaders.get(partition, -1))
         if broker is None:
             self.look()
@@ -157,7 +157,7 @@ class Partitions:
         return answer
 
     def _send_all(self, broker: _Broker, gathered: _Gathered[Any], send: Callable[[_Broker], Any]) -> None:
-        """Send what is gathered, and when that is answered what was gathered meanwhile."""
+        """Send the gathered questions. After the answer, send what was gathered meanwhile."""
 
         def done(_: object) -> None:
             gathered.is_under_way = bool(gathered.waiting)
@@ -170,7 +170,7 @@ class Partitions:
         waiting, broker.appends.waiting = broker.appends.waiting, []
         data = tuple(PartitionProduceData(index=index, records=batch) for index, batch, _ in waiting)
         topic = TopicProduceData(name=self._topic, partition_data=data)
-        timeout_ms = int(ANSWER_S * 1000) - 1000  # the broker's own answer comes before our patience ends
+        timeout_ms = int(ANSWER_S * 1000) - 1000  # the broker answers before kshim stops waiting
         request = ProduceRequest(acks=ALL_REPLICAS, timeout_ms=timeout_ms, topic_data=(topic,))
         found: dict[int, Answer] = {}
         try:
@@ -234,7 +234,7 @@ class Partitions:
     # ---- leaders
 
     def look(self) -> None:
-        """Look up the leaders, soon."""
+        """Look the leaders up soon."""
         if self._is_looking or self._look_later is not None or self._is_stopped:
             return
         wait_s = max(0.0, self._looked_s + LOOK_AGAIN_S - self._reactor.seconds())
@@ -245,7 +245,7 @@ class Partitions:
         Deferred.fromCoroutine(self.learn()).addErrback(_log_fault)
 
     async def learn(self) -> bool:
-        """Ask for the leaders now; return whether all partitions have one."""
+        """Look the leaders up now; return True if all partitions have one."""
         self._is_looking = True
         self._looked_s = self._reactor.seconds()
         request = MetadataRequest(

@@ -1,7 +1,7 @@
-"""What the upstream's ACLs have to let kshim do with its topic and its group; asked once, at the start.
+"""Checks at the start that the upstream's ACLs let kshim use its topic and its group.
 
-The upstream says what a client may do with a topic or a group, if it is asked for that (KIP-430). Where it
-has no ACLs it says that everything is allowed.
+The upstream can list what a client may do with a topic or a group (KIP-430). Without ACLs it lists all
+operations.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from schemas.messages.describe_groups import DescribeGroupsRequest
 from schemas.messages.metadata import MetadataRequest, MetadataRequestTopic
 
 NEWEST_DESCRIBE: Final = 5
-"""Of DescribeGroups: later versions say nothing about a group that does not exist."""
+"""The newest version of DescribeGroups that lists the operations even for a group that does not exist."""
 OF_TOPIC: Final = (AclOperation.READ, AclOperation.WRITE)
 OF_GROUP: Final = (AclOperation.READ,)
 NOTHING: Final = 0
 EVERYTHING: Final = -1
-"""Where the upstream cannot say it now; joining the group shows it."""
+"""Assumed if the upstream cannot answer now; joining the group will show what is missing."""
 
 
 async def check_permissions(
     upstream: Upstream, coordinators: UpstreamCoordinators, topic: str, group_id: str
 ) -> None:
-    """Raise StorageError, one line that names all that is missing. Raises LinkError."""
+    """Check all permissions. Raises StorageError (one line with all that is missing), LinkError."""
     of_topic = await _of_topic(upstream, topic)
     of_group = await _of_group(coordinators, group_id)
     missing = [
@@ -40,7 +40,7 @@ async def check_permissions(
 
 
 async def _of_topic(upstream: Upstream, topic: str) -> int:
-    """A bit for each operation that is allowed."""
+    """Return the allowed operations on a topic, one bit for each."""
     request = MetadataRequest(
         topics=(MetadataRequestTopic(name=topic),),
         allow_auto_topic_creation=False,
@@ -52,7 +52,7 @@ async def _of_topic(upstream: Upstream, topic: str) -> int:
 
 
 async def _of_group(coordinators: UpstreamCoordinators, group_id: str) -> int:
-    """The same of a group."""
+    """Return the allowed operations on a group, one bit for each."""
     link = await coordinators.link(group_id)
     if link is ErrorCode.GROUP_AUTHORIZATION_FAILED:
         return NOTHING

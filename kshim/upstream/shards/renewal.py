@@ -1,11 +1,13 @@
-"""Keeps told offsets at the upstream for as long as the groups here keep theirs.
+"""Keeps the copied offsets at the upstream for as long as kshim keeps its own.
 
-The upstream deletes offsets by its own retention, which knows nothing of the groups here. So from time to
-time all groups are looked at, a few at a time: what they have committed is compared with what the upstream
-has, and told again where that is due. A recent offset that differs there may not have been told by the leader
-before, or was told by it late: its request may have been on its way when it was cut off. So the groups of a
-shard that was taken over are looked at several times. An old offset that differs was committed there by
-somebody else: it stays, as the group may have moved back.
+The upstream deletes offsets by its own retention, which does not know kshim's groups. So from time to time
+kshim looks at all groups, a few at a time. It compares their offsets with those at the upstream, and sends
+again what is due.
+
+If a recent offset differs at the upstream, the former leader may not have sent it, or an older request may
+have arrived late, after that leader was cut off. So the groups of a shard that was taken over are looked at
+several times. If an old offset differs, somebody else has committed it at the upstream. It stays, as the
+group may have moved back.
 """
 
 from __future__ import annotations
@@ -30,24 +32,25 @@ from schemas.internal_topics.group_metadata_log import OffsetCommitValue
 logger = logging.getLogger(__name__)
 
 LOOK_S = 300.0
-"""Between two looks at all groups, at most."""
+"""The longest time between two looks at all groups."""
 LOOKS_A_RETENTION = 8
 RENEWALS_A_RETENTION = 4
 SOON_S = 5.0
-"""How long after a shard was taken over its groups are looked at."""
+"""How long after a shard was taken over its groups are first looked at."""
 SOON_AGAIN_S, OFTEN_S = 15.0, 60.0
-"""Between the looks after that, and how long there are so many."""
+"""The time between the looks that follow, and for how long they are so frequent."""
 PACE_S = 0.5
 GROUPS_AT_ONCE, OFFSETS_AT_ONCE = 100, 2_000
 COMPARED_AT_ONCE = 500
 RECENT_MS = 10 * 60_000
-"""A commit that is younger may not have been told by the leader before, and is told whatever is there."""
+"""A younger commit is sent again whatever the upstream has: the former leader may not have sent it."""
 WITHOUT_MEMBERS = frozenset(("Empty", "Dead", ""))
 
 
 def is_due(here: OffsetCommitValue, there: Offset | None, now_ms: int, told_ms: int, renew_ms: int) -> bool:
-    """Whether the upstream is to be told an offset again, which has `there`. told_ms: when it was told last,
-    as far as is known. renew_ms: how long it need not be told again.
+    """True if an offset has to be sent to the upstream, which has `there`.
+
+    told_ms: when it was last sent, as far as is known. renew_ms: how long it need not be sent again.
     """
     if there is None:
         return True
@@ -58,13 +61,13 @@ def is_due(here: OffsetCommitValue, there: Offset | None, now_ms: int, told_ms: 
 
 
 def is_foreign(here: OffsetCommitValue, there: Offset | None, now_ms: int) -> bool:
-    """Whether somebody else has committed what the upstream has."""
+    """True if somebody else has committed the upstream's offset."""
     same = there is None or there == offset_of(here)
     return not same and now_ms - here.commit_timestamp >= RECENT_MS
 
 
 class Renewal:
-    """Looks at the groups that are coordinated here."""
+    """Looks at the groups that this process coordinates."""
 
     def __init__(
         self,
@@ -76,7 +79,7 @@ class Renewal:
         retention_ms: Callable[[], Deferred[int]],
         once: Once,
     ) -> None:
-        """now_ms: the time by which groups commit. retention_ms: how long the upstream keeps offsets."""
+        """now_ms: returns the time of commits. retention_ms: returns how long the upstream keeps offsets."""
         self._clock = clock
         self._now_ms = now_ms
         self._groups = groups
@@ -85,19 +88,19 @@ class Renewal:
         self._retention_ms = retention_ms
         self._once = once
         self._told_ms: dict[str, int] = {}
-        """When the offsets of each group were told again last."""
+        """When the offsets of each group were last sent again."""
         self._running: Deferred[None] | None = None
         self._next: Any = None
         self._often_until_s = 0.0
         self._is_stopped = False
 
     def soon(self) -> None:
-        """Look in a moment, and a few times more: groups have come."""
+        """Look in a moment, and a few times more, because shards were taken over."""
         self._often_until_s = self._clock.seconds() + OFTEN_S
         self._look_in(SOON_S)
 
     def stop(self) -> None:
-        """Look no more."""
+        """Stop looking."""
         self._is_stopped = True
         if self._next is not None and self._next.active():
             self._next.cancel()
@@ -138,7 +141,7 @@ class Renewal:
                 await self._pause()
 
     def _in_pieces(self, group_ids: Iterable[str]) -> Iterable[Sequence[str]]:
-        """The groups, as many at a time as have some thousand offsets."""
+        """Divide the groups into pieces with a few thousand offsets each."""
         some: list[str] = []
         offsets = 0
         for group_id in group_ids:

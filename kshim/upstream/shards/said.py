@@ -1,6 +1,6 @@
-"""What each kshim says of itself to the others, and in what they should not differ. Pure.
+"""What each kshim process sends to the others about itself, and which settings should not differ. Pure.
 
-It is JSON with the number of its format, in a member's subscription and in the assignments.
+It is JSON with a format number, in a member's subscription and in the assignments.
 """
 
 from __future__ import annotations
@@ -18,28 +18,28 @@ TOPIC = "upstream.groups.topic"
 SOMEWHERE = "an unknown address"
 
 Shares = Sequence[tuple["Said", Sequence[int]]]
-"""Each kshim, with the shards that it is to lead."""
+"""Each kshim process, with the shards that it has to lead."""
 
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """What one kshim says of itself."""
+    """What one kshim process sends about itself."""
 
     addresses: Mapping[str, Endpoint]
-    """Where clients reach it, by the name of the listener."""
+    """Where clients reach it, by listener name."""
     shards: int
-    """How many its topic has."""
+    """The number of shards of its topic."""
     settings: Mapping[str, str]
-    """What should be the same for all, by name."""
+    """Settings that should be the same in all processes, by name."""
 
     @property
     def topic(self) -> str:
-        """Only kshim with the same topic share groups."""
+        """The topic of its groups. Only processes with the same topic share groups."""
         return self.settings.get(TOPIC, "")
 
 
 class Unlike(Exception):
-    """What another build has said cannot be read. str() is a line that says what to do."""
+    """Another build has sent something that cannot be read. str() is a line that says what to do."""
 
     def __init__(self, said: Any) -> None:
         its_format = said.get("format", BEFORE_FORMATS) if isinstance(said, dict) else BEFORE_FORMATS
@@ -50,12 +50,12 @@ class Unlike(Exception):
 
 
 def encode_said(said: Said) -> bytes:
-    """For a member's subscription."""
+    """Encode the user data of a member's subscription."""
     return _encode({"format": FORMAT, **_plain(said)})
 
 
 def decode_said(data: bytes | None) -> Said:
-    """Raises Unlike."""
+    """Decode the user data of a member's subscription. Raises Unlike."""
     found = _decode(data)
     try:
         return _said(found)
@@ -64,13 +64,13 @@ def decode_said(data: bytes | None) -> Said:
 
 
 def encode_shares(shares: Shares) -> bytes:
-    """For the assignments."""
+    """Encode the user data of the assignments."""
     members = [{**_plain(said), "leads": list(leads)} for said, leads in shares]
     return _encode({"format": FORMAT, "members": members})
 
 
 def decode_shares(data: bytes | None) -> Shares:
-    """Raises Unlike."""
+    """Decode the user data of an assignment. Raises Unlike."""
     found = _decode(data)
     try:
         return [(_said(each), [int(shard) for shard in each["leads"]]) for each in found["members"]]
@@ -79,7 +79,7 @@ def decode_shares(data: bytes | None) -> Shares:
 
 
 def differences(ours: Said, others: Iterable[Said]) -> Iterator[str]:
-    """A line for each setting in which another kshim differs."""
+    """Yield a line for each setting in which another process differs."""
     for other in others:
         at = next(iter(other.addresses.values()), SOMEWHERE)
         for name in sorted(ours.settings.keys() | other.settings.keys()):
@@ -106,7 +106,7 @@ def _said(found: Any) -> Said:
 
 
 def _some_address(found: Any) -> str:
-    """The first text in it that is an address."""
+    """Return the first address among the texts in `found`; empty if there is none."""
     if isinstance(found, str):
         try:
             return str(Endpoint.parse(found))

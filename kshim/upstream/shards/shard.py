@@ -1,6 +1,4 @@
-"""One shard of this process, from when it is to be led until it no longer is: what carries out `Takeover` and
-`Tenure`.
-"""
+"""One shard in this process: carries out its `Takeover` and its `Tenure`."""
 
 from __future__ import annotations
 
@@ -29,17 +27,17 @@ from schemas.internal_topics.shard_claim import KEY, ShardClaim, encode_claim
 logger = logging.getLogger(__name__)
 
 AGAIN_S = 0.1
-"""The pause before the same is asked again."""
+"""The pause before the same request is sent again."""
 LOST_S = (0.05, 0.5)
-"""The pause before a shard that somebody else was quicker to claim is claimed again: between these."""
+"""The least and longest pause before a shard is claimed again that another process has claimed first."""
 OVERTAKEN_S = 1.0
-"""The pause before a shard is taken back. Whoever has slept is told by then that others are to lead it."""
+"""The pause before a lost shard is claimed again: time for a frozen process to be reassigned."""
 MARKERS_BYTES = 16 * 1024
-"""Read at once where others have written behind the leader; a marker has 78 bytes."""
+"""Limit of a fetch of foreign records behind the leader's; a marker has 78 bytes."""
 DAMAGED_S = 60.0
-"""The pause before a log is read again that could not be read on."""
+"""The pause before a damaged log is read again."""
 REREADS = 3
-"""How often a batch that is damaged is fetched again, before it is skipped."""
+"""How often a damaged batch is fetched again before it is skipped."""
 REFUSED_S = 5.0
 """The pause after a claim that the upstream has refused."""
 
@@ -56,58 +54,58 @@ class Log(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """What all shards of a process have in common."""
+    """What all shards of a process share."""
 
     log: Log
     clock: Clock
-    """For pauses."""
+    """The clock for pauses."""
     now_ms: Callable[[], int]
-    """A clock that never goes back, nor stands still while the machine sleeps."""
+    """Returns the time of a clock that never goes back, and does not stop while the machine sleeps."""
     wall_ms: Callable[[], int]
-    """The time that batches are given; the upstream puts its own in its place."""
+    """Returns the timestamp for batches. The upstream replaces it by its own time."""
     new_claim: Callable[[], ShardClaim]
     led: Callable[[int], Deferred[None]]
-    """Called with a shard that is led from now on; fires when what was read of it is loaded."""
+    """Called with a shard when its leadership begins. Fires when the records that were read are loaded."""
     lost: Callable[[int], None]
-    """Called with a shard that is not led any more, before its appends fail."""
+    """Called with a shard when its leadership ends, before its appends fail."""
     ended: Callable[[int, Marker], None]
-    """Called with a shard, and the end of a transaction that was found in its log. `ends` is to be called for
-    it when all that was decided before is appended, and the shard is loaded.
+    """Called with a shard and a transaction's end from its log. The callee calls `Shard.ends` with it when
+    the shard is loaded and all earlier decisions are appended.
     """
     once: Once
-    """Keeps lines from being repeated, for each shard and attempt."""
+    """Keeps log lines from being repeated, for each shard and attempt."""
     limit: BatchLimit
     reading: DeferredSemaphore
-    """How many shards are read to their ends at a time."""
+    """Limits how many shards are read to their ends at a time."""
 
 
 class _CalledOff(Exception):
-    """Another takeover has begun since, or the shard is not to be led any more."""
+    """A later takeover has begun, or the shard is no longer wanted."""
 
 
 class Shard:
-    """Leads one shard, or tries to, while it is wanted. Everything happens on the reactor thread."""
+    """Leads one shard, or tries to, while it is wanted. Used only on the reactor thread."""
 
     def __init__(self, index: int, world: World) -> None:
         self.index = index
         self.fetched: list[bytes] = []
-        """What was read while it was taken over, until that is loaded."""
+        """The batches that the takeover has read, until they are loaded."""
         self._world = world
         self._attempt = 0
-        """Counts the takeovers; what belongs to an earlier one is called off."""
+        """Counts the takeovers; the work of an earlier one is called off."""
         self._is_wanted = False
         self._rereads = 0
         self._claim: ShardClaim | None = None
-        """The one under which the shard is led, or is to be led."""
+        """The claim under which the shard is led, or will be."""
         self._claimed_ms = 0
         self._tenure: Tenure | None = None
         self._waiting: dict[Token, Deferred[None]] = {}
         self.transactions = ShardTransactions()
-        """Of what was read, as soon as that is loaded, and of what was appended since."""
+        """The shard's transactions: those in the log once it is loaded, and those appended since."""
         self._unplaced: Counter[int] = Counter()
         """By producer id: how many appends of its pending offsets are under way."""
         self._released: Deferred[None] | None = None
-        """Fires when the log says that the shard is let go; while it is set, nothing is answered."""
+        """Fires when the log records that the shard is released. While it is set, nothing is answered."""
 
     # ---- for the journal
 
@@ -116,7 +114,7 @@ class Shard:
         return self._tenure is not None and self._released is None
 
     def may_answer(self) -> bool:
-        """Whether it is sure that nobody else leads."""
+        """True if certainly no other process leads the shard."""
         return self._tenure is not None and self._tenure.is_fresh(self._world.now_ms())
 
     def append(self, entries: Sequence[Entry], producer: Sequence[int] = NO_PRODUCER) -> Deferred[None]:
@@ -134,7 +132,7 @@ class Shard:
         return durable
 
     def _place(self, producer_id: int, durable: Deferred[None]) -> None:
-        """Know that pending offsets of a producer are on their way, until that is over."""
+        """Count an append of a producer's pending offsets, until it is done."""
 
         def placed(result: Any) -> Any:
             self._unplaced[producer_id] -= 1
@@ -146,10 +144,10 @@ class Shard:
         durable.addBoth(placed)
 
     def ends(self, found: Marker) -> list[bytes] | None:
-        """Note the end of a transaction; return the keys of the offsets to be written as they count now.
+        """Note the end of a transaction; return the keys of offsets whose current values have to be written.
 
-        None: some of its offsets may come into the log behind its end, and then must not count. Which ones do
-        is known when the shard is taken over anew.
+        None, and the end of the tenure, if some of the transaction's offsets may still reach the log behind
+        its end: they must not count. The next takeover reads from the log which ones those are.
         """
         marker = found.marker
         if self._tenure is not None and marker.committed and self._unplaced[marker.producer_id]:
@@ -159,7 +157,7 @@ class Shard:
         return self.transactions.to_keep()
 
     def tidy(self) -> None:
-        """Remove pending offsets that nothing is to be told of any more."""
+        """Remove the pending offsets that are no longer needed."""
         removals = self.transactions.removals()
         if removals:
             self.append(removals).addErrback(_left_to_the_next_leader)
@@ -174,7 +172,7 @@ class Shard:
                 self._begin()
 
     def release(self) -> Deferred[None]:
-        """Do not lead the shard any more. Fires when others need not wait."""
+        """Stop leading the shard. Fires when other processes need not wait for this one."""
         self._is_wanted = False
         self._attempt += 1
         self.fetched = []
@@ -188,7 +186,7 @@ class Shard:
         return released
 
     def poll(self) -> None:
-        """Ask for a proof; call it several times in a lease."""
+        """Ask for a proof that no other process leads, if one is due. Called several times in a lease."""
         if (tenure := self._tenure) is None:
             return
         now_ms = self._world.now_ms()
@@ -237,7 +235,7 @@ class Shard:
             self.fetched = []
 
     async def _read_and_claim(self, takeover: Takeover, attempt: int) -> None:
-        """Do what the takeover wants, up to where it only has to wait. Raises _CalledOff, StorageDamaged."""
+        """Do what the takeover wants, until it only has to wait. Raises _CalledOff, StorageDamaged."""
         await self._world.reading.acquire()
         try:
             self._check(attempt)
@@ -246,7 +244,7 @@ class Shard:
                 await self._read(takeover, attempt)
         finally:
             self._world.reading.release()
-        # Claims do not wait for one another: those of many shards go to a broker in one request.
+        # Claims do not wait for one another: one request to a broker carries those of many shards.
         while True:
             match takeover.wants():
                 case Read():
@@ -318,7 +316,7 @@ class Shard:
         self.poll()
 
     def _go_on(self, tenure: Tenure) -> None:
-        """Send what is to be sent; let go of the shard if that is due."""
+        """Read or send what is due; end the tenure if that is due."""
         if tenure is not self._tenure:
             return
         if (offset := tenure.to_read()) is not None:
@@ -352,7 +350,7 @@ class Shard:
             self._world.clock.callLater(AGAIN_S, self._send_again, tenure)
 
     def _shrink(self, batch_bytes: int) -> None:
-        """Append smaller batches, as soon as the shard is taken over anew."""
+        """Lower the batch limit. It applies from the next takeover on."""
         self._world.limit.refused(batch_bytes)
         logger.log(
             self._world.once.level("too large"),
@@ -368,7 +366,7 @@ class Shard:
             self._go_on(tenure)
 
     def _was_read(self, fetched: Fetched | None, tenure: Tenure, offset: int) -> None:
-        """Take in what others have written, and then what is behind it."""
+        """Take foreign records from a fetch, then settle what follows them in the log."""
         if tenure is not self._tenure:
             return
         try:
@@ -394,7 +392,7 @@ class Shard:
         self._go_on(tenure)
 
     def _end(self, tenure: Tenure) -> None:
-        """The tenure is over: nothing is appended or answered any more. Begin anew if that is wanted."""
+        """End the tenure: fail all appends that wait, and begin anew if the shard is still wanted."""
         if tenure is not self._tenure:
             return
         self._tenure = None

@@ -1,4 +1,4 @@
-"""The shards of the group coordinator, shared by all kshim in front of an upstream: see `GroupShards`."""
+"""The shards that all kshim processes in front of one upstream share: see `GroupShards`."""
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ logger = logging.getLogger(__name__)
 POLLS_A_LEASE = 3
 READ_AT_ONCE = 8
 HAND_OVER_S = 0.15
-"""How long a process that lives may take to let go of a shard, before another one takes it from it."""
+"""How long a live process may take to release a shard, before another one claims it."""
 REACH_S = 1.0
-"""Between two looks at who else is there, if one of them cannot be reached."""
+"""The pause between two checks while another process's address cannot be reached."""
 WITHOUT_MEMBERS = ("Empty", "Dead")
-"""The states of such a group."""
+"""The states of a group without members."""
 FIRST_S = 15.0
-"""How long to wait at the start until the shards are led that the process was given first."""
+"""How long the start waits until the first assigned shards are led."""
 
 
 class SharedShards:
@@ -66,9 +66,9 @@ class SharedShards:
         node_id: int,
         now_ms: Callable[[], int] | None = None,
     ) -> None:
-        """coordinators: the upstream's own. mirrored: tells the upstream what is committed, if it is to be
-        told. node_id: by which the runtime knows this process. now_ms: a clock that never goes back, nor
-        stands still while the machine sleeps; None: the machine's.
+        """coordinators: the upstream's. mirrored: copies commits to the upstream; None if that is switched
+        off. node_id: this process's id in the runtime. now_ms: a clock that never goes back, and does not
+        stop while the machine sleeps; None for the machine's.
         """
         self._config = config
         self._topic = config.upstream_groups_topic
@@ -88,9 +88,9 @@ class SharedShards:
         self._epochs = count(1)
         self._assigned: Assigned | None = None
         self._found: DescribedGroup | None = None
-        """The group of the processes as it was at the start; None if the upstream could not tell."""
+        """The processes' group before this one joined; None if the upstream could not describe it."""
         self._before: Assigned | None = None
-        """What was assigned then: clients may come before the group has balanced again."""
+        """The assignment at that time: clients may come before the group has rebalanced."""
         self._gone = Gone()
         self._membership: Membership | None = None
         self._poll_later: Any = None
@@ -120,7 +120,7 @@ class SharedShards:
         return self
 
     def prepare(self) -> Deferred[None]:
-        """Find the topic, or make it. Errbacks StorageError, LinkError."""
+        """Find the topic, or create it. Errbacks StorageError, LinkError."""
         return Deferred.fromCoroutine(self._prepare())
 
     async def _prepare(self) -> None:
@@ -150,9 +150,9 @@ class SharedShards:
         self._shards = {index: Shard(index, world) for index in range(partitions)}
 
     def start(self, groups: GroupRuntime, addresses: Callable[[], Addresses]) -> Deferred[None]:
-        """Join the others; fires when what this process was given first is led.
+        """Join the other processes; fires when the first assigned shards are led.
 
-        addresses: where clients reach it, by the name of the listener.
+        addresses: returns where clients reach this process, by listener name.
         """
         self._groups, self._addresses = groups, addresses
         if self._mirrored is not None:
@@ -172,8 +172,8 @@ class SharedShards:
             self._assign,
         )
         if self._found is not None and self._found.group_state in WITHOUT_MEMBERS:
-            # Kafka puts off the first assignment by group.initial.rebalance.delay.ms. That need not be waited
-            # for, as who leads is decided by the shards' logs.
+            # Kafka delays the first assignment by group.initial.rebalance.delay.ms. kshim need not wait for
+            # it: the shards' logs decide which process leads.
             ourselves = new_fellow(self._addresses())
             self._assign(Assigned(frozenset(self._shards), {}, (ourselves,)))
         self._membership.start()
@@ -186,8 +186,8 @@ class SharedShards:
                 enough.cancel()
 
     async def _check_reach(self) -> None:
-        """Raise StorageError if clients of one of several kshim cannot come to another. Those that have ended
-        without a word are members for as long as their sessions last.
+        """Raise StorageError if clients of one process cannot reach another. Retry for a while: a process
+        that ended without leaving the group remains a member until its session ends.
         """
         until_s = self._reactor.seconds() + self._config.upstream_groups_session_timeout_ms / 1000 + REACH_S
         while (fault := fault_in_reach(self.fellows())) and not self._is_stopped:
@@ -203,12 +203,12 @@ class SharedShards:
         self._before = None if self._found is None else _assigned_in(self._found, self._topic)
 
     async def _describe(self) -> DescribedGroup | None:
-        """The group of the processes; None if the upstream does not tell."""
+        """Describe the processes' group; None if the upstream cannot."""
         request = DescribeGroupsRequest(groups=(self.group_id,))
         try:
             link = await self._coordinators.link(self.group_id)
             if isinstance(link, ErrorCode):
-                return None  # a new cluster makes its coordinators now
+                return None  # a new cluster is just creating its coordinators
             answer: DescribeGroupsResponse = await link.ask(request, timeout_s=ANSWER_S)
         except LinkError as error:
             logger.debug("%s", error)
@@ -221,7 +221,7 @@ class SharedShards:
         return Ours(said, [shard.index for shard in self._shards.values() if shard.is_led])
 
     def stop(self) -> Deferred[None]:
-        """Let go of all shards, and leave. The runtime is stopped."""
+        """Release all shards, and leave the group. The runtime is stopped already."""
         return Deferred.fromCoroutine(self._stop())
 
     async def _stop(self) -> None:
@@ -242,23 +242,23 @@ class SharedShards:
         self._log.stop()
 
     def may_answer(self, shard: int) -> bool:
-        """Whether it is sure that nobody else leads the shard."""
+        """True if certainly no other process leads the shard."""
         return self._shards[shard].may_answer()
 
     def proven(self, shard: int) -> Deferred[bool]:
-        """Fires with whether it is sure at that moment that nobody else leads the shard."""
+        """Fires with True if at that moment certainly no other process leads the shard."""
         of_shard = self._shards[shard]
         if of_shard.may_answer():
             return succeed(True)
         return of_shard.append(()).addCallbacks(lambda _: of_shard.may_answer(), _not_led)
 
     def leader(self, shard: int) -> Fellow | None:
-        """The process that is to lead the shard; None if this one is alone."""
+        """Return the process that has to lead the shard; None if this one is alone."""
         assigned = self._assigned or self._before
         return None if assigned is None or not self.fellows() else assigned.leaders.get(shard)
 
     def fellows(self) -> tuple[Fellow, ...]:
-        """All processes that share the shards, this one included; none if it is alone."""
+        """Return all processes that share the shards, with this one; empty if it is alone."""
         if self._assigned is not None:
             everybody = self._assigned.everybody
         elif self._before is not None:
@@ -269,7 +269,7 @@ class SharedShards:
         return everybody if len(everybody) > 1 else ()
 
     def gone(self) -> tuple[Fellow, ...]:
-        """Processes that have shared the shards until lately."""
+        """Return the processes that shared the shards until lately."""
         gone = self._gone.at(self._reactor.seconds())
         return tuple(each for each in gone if each.is_reached)
 
@@ -290,16 +290,16 @@ class SharedShards:
         return durable
 
     def _note(self, shard: int, records: Sequence[tuple[bytes, bytes | None]]) -> None:
-        """Send offsets to the upstream, unless the shard is let go of meanwhile: its next leader does so."""
+        """Copy offsets to the upstream, unless the shard was released: then its next leader does."""
         if self._mirrored is not None and self._shards[shard].is_led:
             self._mirrored.note(shard, records)
 
     def end_transaction(self, shard: int, marker: EndTxnMarker) -> Deferred[Any]:
-        """See `Journal.end_transaction`: here the upstream writes the ends of transactions."""
+        """Refuse: the upstream writes the ends of transactions. See `Journal.end_transaction`."""
         return fail(StorageError("the upstream ends transactions"))
 
     def load(self, shard: int) -> Iterator[JournalBatch | EndTxnMarker]:
-        """What was read when the shard was taken over."""
+        """Yield the records that the takeover has read."""
         of_shard = self._shards[shard]
         return loaded(of_shard.fetched, of_shard.transactions)
 
@@ -325,7 +325,7 @@ class SharedShards:
             self._tidy(shard)
 
     def _tidy(self, shard: int) -> None:
-        """Remove pending offsets that no longer matter, together with what was kept of them or after that."""
+        """Remove pending offsets that no longer matter, behind the records that replace them."""
         assert self._groups is not None
         self._groups.end_turn()
         self._shards[shard].tidy()
@@ -337,9 +337,9 @@ class SharedShards:
         return ShardClaim(claim_id=uuid4(), host=at.host, port=at.port, lease_ms=self._lease_ms)
 
     def _assign(self, assigned: Assigned) -> None:
-        """Let go of the shards that others are to lead, and take over those that this process is to lead."""
+        """Release the shards assigned to other processes, and take over those assigned to this one."""
         if fault := fault_in_reach(assigned.everybody):
-            if self._first is not None:  # the process starts: it ends now, and the others go on
+            if self._first is not None:  # the process is starting: it ends now, and the others go on
                 first, self._first = self._first, None
                 first.errback(StorageError(fault))
                 return
@@ -356,7 +356,7 @@ class SharedShards:
                 shard.release()
         for index in sorted(assigned.ours):
             had = None if before is None else before.leaders.get(index)
-            # A process that has just come was not told who led before.
+            # A process that has just joined does not know which process led before.
             is_alive = had in assigned.everybody if had is not None else len(assigned.everybody) > 1
             self._reactor.callLater(HAND_OVER_S if is_alive else 0, self._want, index, assigned)
         self._is_ready_if_led()
@@ -375,7 +375,7 @@ class SharedShards:
         return loading
 
     def _loaded(self, shard: int) -> None:
-        """Do what the leader before has not done any more when transactions had ended."""
+        """Write the offsets of ended transactions that the former leader did not write any more."""
         assert self._groups is not None
         if self._groups.keep_offsets(shard, self._shards[shard].transactions.to_keep()):
             self._tidy(shard)
@@ -402,7 +402,7 @@ class SharedShards:
 
 
 def _assigned_in(group: DescribedGroup, topic: str) -> Assigned | None:
-    """What was assigned to the members; None if there are none, or none that can be read."""
+    """Return the assignment in the first member that can be read; None if there is none."""
     for member in group.members:
         try:
             return decode_assigned(member.member_assignment, topic)[0]
@@ -417,7 +417,7 @@ def _not_led(failure: Failure) -> bool:
 
 
 def _now_ms() -> int:
-    """A clock that counts the time in which the machine sleeps, where there is one."""
+    """The machine's time; where the system offers such a clock, it also counts while the machine sleeps."""
     return time.clock_gettime_ns(_CLOCK) // 1_000_000
 
 

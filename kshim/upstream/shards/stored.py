@@ -1,6 +1,4 @@
-"""What a shard's log holds: its leaders' batches, their claims, the ends of transactions, the records to be
-loaded.
-"""
+"""Reads a shard's log: leaders' batches, their claims, ends of transactions, records to load."""
 
 from __future__ import annotations
 
@@ -34,15 +32,15 @@ from schemas.records.record import keys_and_values
 logger = logging.getLogger(__name__)
 
 UNKNOWN_CLAIM = ShardClaim(claim_id=UUID(int=0), host="", port=0, lease_ms=LONGEST_LEASE_MS)
-"""In place of a claim that cannot be read, as one of a later version: its owner may have any lease."""
+"""Stands for an unreadable claim, e.g. of a later version. Its owner may have the longest lease."""
 OURS = b"K"
-"""The keys of records that Kafka's __consumer_offsets does not have begin with it."""
+"""The first byte of keys that Kafka's __consumer_offsets does not have."""
 LOAD_RECORDS = 500
-"""How many records are loaded as one entry, more or less: about a millisecond."""
+"""About how many records are loaded as one entry, in about a millisecond."""
 
 
 def encode_batch(batch: Outgoing, now_ms: int) -> bytes:
-    """A batch as it is sent."""
+    """Encode a batch to be sent."""
     return encode_entries(
         batch.entries,
         now_ms,
@@ -53,9 +51,9 @@ def encode_batch(batch: Outgoing, now_ms: int) -> bytes:
 
 
 def read_batches(data: bytes, offset: int) -> Iterator[Batch]:
-    """The whole batches in what a fetch from `offset` has brought. What cannot be read is a finding.
+    """Yield the whole batches of a fetch from `offset`. A batch that cannot be read is a finding.
 
-    Raises StorageDamaged where it is not known how long a batch is.
+    Raises StorageDamaged if a batch's length cannot be known.
     """
     for header, position in _headers(data, offset):
         try:
@@ -66,7 +64,7 @@ def read_batches(data: bytes, offset: int) -> Iterator[Batch]:
 
 
 def _batch(data: bytes, position: int, header: RecordBatchHeader) -> Batch:
-    """Raises StorageDamaged."""
+    """Read one batch. Raises StorageDamaged."""
     if header.is_control:
         return Batch(header.next_offset, None, marker=_marker(data, position, header))
     term = term_of(header.producer_id, header.producer_epoch)
@@ -90,8 +88,8 @@ def _batch(data: bytes, position: int, header: RecordBatchHeader) -> Batch:
 def loaded(
     fetched: Iterable[bytes], transactions: ShardTransactions
 ) -> Iterator[JournalBatch | EndTxnMarker]:
-    """What counts in all that was fetched, oldest first: the records of leaders, without claims, and the ends
-    of transactions. `transactions` takes note of what it is about. What cannot be read is left out.
+    """Yield what has to be loaded from all fetches, oldest first: leaders' records without claims, and the
+    ends of transactions. Unreadable batches are left out. `transactions` notes pending offsets and ends.
     """
     terms = Terms()
     gathered: list[Entry] = []
@@ -119,8 +117,8 @@ def _in_batch(
     terms: Terms,
     transactions: ShardTransactions,
 ) -> Iterator[list[Entry] | JournalBatch | EndTxnMarker]:
-    """What counts in one batch: plain entries as a list, those of transactions each by itself. A batch that
-    cannot be read was reported when the shard was taken over.
+    """Yield what has to be loaded from one batch: plain entries as a list, pending offsets and ends one by
+    one. An unreadable batch is left out: the takeover has reported it.
     """
     try:
         if header.is_control:
@@ -147,7 +145,7 @@ def _in_batch(
 
 
 def _pending(entry: Entry, header: RecordBatchHeader, transactions: ShardTransactions) -> JournalBatch | None:
-    """A pending offset as the coordinator takes it; None if it was removed, is late, or cannot be read."""
+    """Return a pending offset as an entry; None if it was removed, is late, or cannot be read."""
     key, value = entry
     try:
         if value is None:
@@ -165,7 +163,7 @@ def _pending(entry: Entry, header: RecordBatchHeader, transactions: ShardTransac
 
 
 def _headers(data: bytes, offset: int) -> Iterator[tuple[RecordBatchHeader, int]]:
-    """Each batch that ends behind `offset`, and where it begins in `data`. Raises StorageDamaged."""
+    """Yield each batch that ends behind `offset`, with its position in `data`. Raises StorageDamaged."""
     position = 0
     while position + HEADER_BYTES <= len(data):
         header = decode_header(data, position)
@@ -180,7 +178,7 @@ def _headers(data: bytes, offset: int) -> Iterator[tuple[RecordBatchHeader, int]
 
 
 def _marker(data: bytes, position: int, header: RecordBatchHeader) -> EndTxnMarker | None:
-    """The end of a transaction in a control batch; None if it is something else."""
+    """Return the transaction's end in a control batch; None if it is another control record."""
     try:
         return decode_marker(memoryview(data)[position : position + header.size])
     except CorruptRecordBatch as error:

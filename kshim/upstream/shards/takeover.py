@@ -1,13 +1,13 @@
-"""Taking over a shard: what a process does from the wish to lead it until it leads it.
+"""Taking over a shard: the steps of a process from its assignment until it leads the shard.
 
     Reading ── end of the log ──> Claiming ── appended ──> Checking ── the claim there is its own ──> Waiting
                                      │ overtaken              │ it is somebody else's                    │
                                      └────────> Lost <────────┘            the lease before is over      ↓
                                                                                                       Leading
 
-Pure: it says what to do (`wants`), and is told what has come of it. All that was read on the way is the whole
-log up to its claim, and nobody who led before can append behind that (docs/decisions/024). Whoever has lost
-begins a new takeover after a pause, if it is still to lead the shard.
+Pure: `wants` says what to do next, and the other methods take the results. A takeover reads the whole log up
+to its claim, and no earlier leader can append behind that claim (docs/decisions/024). A process that has lost
+begins a new takeover after a pause, if the shard is still assigned to it.
 """
 
 from __future__ import annotations
@@ -23,39 +23,39 @@ from schemas.internal_topics.shard_claim import ShardClaim
 from schemas.records.end_txn_marker import EndTxnMarker
 
 LONGEST_LEASE_MS = 10_000
-"""No kshim has a longer one, whatever a claim says."""
+"""The longest lease of any kshim, whatever a claim says."""
 
 
 class State(Enum):
-    """Where a takeover is."""
+    """The state of a takeover."""
 
     READING = auto()
     """The log is read to its end."""
     CLAIMING = auto()
     """The claim is being appended."""
     CHECKING = auto()
-    """The log is read on, up to the claim: is it the own one?"""
+    """The log is read on, up to the claim, to check that it is this process's own."""
     WAITING = auto()
-    """The leader before may still answer what it knows, until its lease is over."""
+    """The former leader may still answer from memory, until its lease is over."""
     LEADING = auto()
     LOST = auto()
-    """Somebody else was quicker."""
+    """Another process was quicker."""
 
 
 class Batch(NamedTuple):
-    """What has to be known of a stored batch, before its records are looked at."""
+    """The facts about a stored batch that a takeover needs."""
 
     next_offset: int
     term: Term | None
-    """None for a batch of anybody who is no kshim."""
+    """None for a batch that no kshim has written."""
     claim: ShardClaim | None = None
-    """The last claim among its records."""
+    """The last claim among the batch's records."""
     marker: EndTxnMarker | None = None
-    """The end of a transaction, which the upstream has written."""
+    """A transaction's end, written by the upstream."""
     finding: str = ""
-    """What is wrong with it: it counts for nothing, or less than it should."""
+    """What is wrong with the batch, for the log; it is ignored, wholly or in part."""
     is_damaged: bool = False
-    """Whether it cannot be read."""
+    """True if the batch cannot be read."""
 
 
 class Read(NamedTuple):
@@ -65,14 +65,14 @@ class Read(NamedTuple):
 
 
 class Append(NamedTuple):
-    """Append the claim as the first batch of a term, with sequence 0; again after an answer that says so."""
+    """Append the claim as the first batch of a term, with sequence 0. Repeat it after Meaning.AGAIN."""
 
     term: Term
     claim: ShardClaim
 
 
 class Wait(NamedTuple):
-    """Let so much time pass."""
+    """Wait so long."""
 
     wait_ms: int
 
@@ -86,40 +86,40 @@ class Lead(NamedTuple):
 
 
 class GiveUp(NamedTuple):
-    """Somebody else leads the shard, or is about to."""
+    """Another process leads the shard, or is about to."""
 
 
 Want = Read | Append | Wait | Lead | GiveUp
 
 
 class Takeover:
-    """One shard on the way to be led by this process."""
+    """The takeover of one shard by this process."""
 
     def __init__(self, claim: ShardClaim) -> None:
-        """claim: to be appended, with the lease that this process will have; its id must be new."""
+        """claim: the claim to append, with this process's lease. Its id must be new."""
         self.state = State.READING
         self._terms = Terms()
         self.finding = ""
-        """The last batch that counts for nothing, in words."""
+        """What is wrong with the last batch that is ignored, for the log."""
         self._had_leaders = False
-        """Whether others have led the shard."""
+        """True if other processes have led the shard."""
         self.found: ShardClaim | None = None
-        """The newest claim that was found."""
+        """The newest claim in the log."""
         self._own = claim
         self._claimed = FIRST_TERM
         self._before: ShardClaim | None = None
-        """The newest claim but the own one."""
+        """The newest claim in the log except this process's own."""
         self._next_offset = 0
         self._until = 0
-        """Where to read up to."""
+        """The offset up to which the log has to be read."""
 
     @property
     def newest(self) -> Term | None:
-        """The newest term that was found."""
+        """The newest term in the log."""
         return self._terms.newest
 
     def wants(self) -> Want:
-        """What to do next."""
+        """Return what to do next."""
         match self.state:
             case State.READING | State.CHECKING:
                 return Read(self._next_offset)
@@ -134,13 +134,13 @@ class Takeover:
 
     @property
     def _lease_before_ms(self) -> int:
-        """For how long others may still answer, once they cannot prove any more that they lead."""
-        if self._before is None:  # somebody has removed its claim
+        """How long others may still answer, after they can no longer prove that they lead."""
+        if self._before is None:  # somebody has removed the claim
             return self._own.lease_ms if self._had_leaders else 0
         return 0 if self._before.is_released else min(max(0, self._before.lease_ms), LONGEST_LEASE_MS)
 
     def was_read(self, batches: Iterable[Batch], end_offset: int) -> None:
-        """Note what a fetch has brought, and where the log ends (its high watermark)."""
+        """Note the batches of a fetch, and the end of the log (its high watermark)."""
         assert self.state in (State.READING, State.CHECKING), self.state
         for batch in batches:
             self._note(batch)
@@ -149,7 +149,8 @@ class Takeover:
             return
         if self.state is State.READING:
             self._claimed = FIRST_TERM if self.newest is None else self.newest.next
-            # Who dies while it waits has told the next one how long to wait for the one before.
+            # Our claim carries the longer of both leases: if we die while waiting, our successor still waits
+            # for our predecessor.
             lease_ms = max(self._own.lease_ms, self._lease_before_ms)
             self._own = replace(self._own, lease_ms=lease_ms)
             self.state = State.CLAIMING
@@ -171,7 +172,7 @@ class Takeover:
             self._before = batch.claim or self._before
 
     def was_answered(self, answer: Answer) -> None:
-        """Note the answer to the claim. REFUSED is not for here: it is tried again later, or not at all."""
+        """Note the answer to the claim. The caller handles REFUSED: it tries again later, or not at all."""
         assert self.state is State.CLAIMING, self.state
         if answer.meaning is Meaning.APPENDED:
             self._until = answer.base_offset + 1
@@ -186,7 +187,7 @@ class Takeover:
 
 
 def finding_of(batch: Batch) -> str:
-    """A line about a batch that has a term, and is no leader's; empty if it has none."""
+    """Return a line about a batch whose term is not a leader's; empty if the batch has no term."""
     if batch.term is None:
         return ""
     return (
@@ -196,5 +197,5 @@ def finding_of(batch: Batch) -> str:
 
 
 def with_margin(lease_ms: int) -> int:
-    """How long to wait for the end of a lease whose owner's clock may be slower than ours."""
+    """How long to wait for the end of a lease: its owner's clock may be slower than ours."""
     return lease_ms + lease_ms // 10 + 1

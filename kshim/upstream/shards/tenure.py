@@ -1,20 +1,20 @@
-"""The tenure of a shard's leader: what it appends, in order, and until when it may answer what it knows.
+"""The tenure of a shard's leader: what it appends, in order, and until when it may answer from memory.
 
-One batch is under way at a time. Whatever is to be appended meanwhile waits, and goes into the next batch
-together. A batch without an answer is sent again as it is, and Kafka, which knows its sequence, appends it
-once. If there is no answer within TIMEOUT_MS nobody knows what has become of it, so the tenure is over: the
-shard has to be taken over again, which reads what is in the log.
+One batch is under way at a time. Records that come meanwhile wait, and share the next batch. A batch without
+an answer is sent again unchanged; Kafka knows its sequence, and appends it once. Without an answer within
+TIMEOUT_MS, the batch may or may not be in the log. So the tenure is over, and the shard has to be taken over
+again, which reads the log.
 
-The log may grow behind the leader without it: the upstream writes a marker when a transaction ends that has
-committed offsets here. What others have written is found in front of an acknowledged batch, or at the end of
-the log, and read before anything else happens. Markers are told in their order, before what is acknowledged
-or proven behind them; whatever another leader has written ends the tenure. What others write who cannot lead
-counts for nothing.
+The log may also grow without the leader. The upstream writes a marker when a transaction ends that has
+committed offsets in the shard. Such foreign records are found in front of an acknowledged batch or at the end
+of the log, and are read before anything else happens. Markers are returned in their order, before any append
+or proof behind them is settled. A batch of another leader ends the tenure. All other foreign records are
+ignored.
 
-The leader may answer without an append as long as its last proof is younger than its lease. A proof is a
-question that was asked then, and shows that no other leader had a batch in the log behind this one's last:
-an acknowledged batch, or the end of the log where it has to be. Whoever takes the shard over waits until that
-lease is over.
+The leader may answer without an append while its last proof is younger than its lease. A proof is a question,
+asked at a known time, whose answer shows that no other leader's batch was in the log behind this leader's
+last one: an acknowledged batch, or the expected end of the log. The next leader waits until that lease is
+over.
 
 Pure: time is an argument, in ms of any clock that does not go back.
 """
@@ -32,25 +32,25 @@ from kshim.upstream.shards.terms import Term, Terms
 from schemas.records.end_txn_marker import EndTxnMarker
 
 TIMEOUT_MS = 10_000
-"""After that, a batch or a question without an answer ends the tenure."""
+"""A batch or a question without an answer for so long ends the tenure."""
 CUT_OFF_MS = 30_000
-"""A leader without a proof for so long appends nothing more: it may have slept until Kafka had forgotten who
-came after it.
+"""A leader without a proof for so long appends nothing more. It may have been frozen until Kafka had
+forgotten the producers after it.
 """
 RENEW_MS = 10 * 60_000
-"""A leader that has appended nothing for so long writes its claim again: after producer.id.expiration.ms of
-silence, a day by default, Kafka forgets a producer, and takes batches of any epoch.
+"""A leader that has appended nothing for so long writes its claim again. After producer.id.expiration.ms
+without a batch (a day by default), Kafka forgets a producer, and takes batches of any epoch.
 """
 LAST_SEQUENCE = 2**31 - 1
 
 Entry = tuple[bytes, bytes | None]
 """Key and value of a record."""
 Token = int
-"""Stands for one call of `append` or `prove`; they are settled in their order."""
+"""A number for each call of `append`. Tokens are settled in order."""
 
 
 class Outgoing(NamedTuple):
-    """A batch to be sent; the same again until it is answered."""
+    """A batch to send; repeated unchanged until it is answered."""
 
     term: Term
     base_sequence: int
@@ -58,7 +58,7 @@ class Outgoing(NamedTuple):
 
 
 class _Waiting(NamedTuple):
-    """What is to be appended or, without entries, proven."""
+    """Records to append, or a proof to get if there are none."""
 
     token: Token
     since_ms: int
@@ -67,14 +67,14 @@ class _Waiting(NamedTuple):
 
 
 class _Found(NamedTuple):
-    """What others have written, which is to be read, and what is settled then."""
+    """Foreign records in the log that have to be read, and what is settled afterwards."""
 
     until: int
-    """The offset behind it."""
+    """The offset after the last of them."""
     appended: int = 0
-    """How many records of the leader's own are behind it, acknowledged; 0: it is at the end of the log."""
+    """How many acknowledged records of the leader follow; 0 if the foreign records end the log."""
     asked_ms: int = 0
-    """When that end was asked for."""
+    """When the end of the log was asked for."""
 
 
 class Marker(NamedTuple):
@@ -85,25 +85,25 @@ class Marker(NamedTuple):
 
 
 class Tenure:
-    """What one leader of one shard has appended, and may answer."""
+    """The tenure of one leader of one shard."""
 
     def __init__(
         self, lead: Lead, lease_ms: int, claimed_ms: int, claim: Entry, batch_bytes: int = MOST_BYTES
     ) -> None:
-        """claimed_ms: when the appended claim was sent. claim: the record that leads the shard on.
-        batch_bytes: the most that several records of a batch may take.
+        """claimed_ms: when the claim was sent. claim: its record, with which the leader renews it.
+        batch_bytes: limit of several records in a batch.
         """
         self.over: str = ""
-        """Why the tenure is over, if it is."""
+        """Why the tenure is over; empty if it is not."""
         self.finding = ""
-        """The last batch that counts for nothing, in words."""
+        """What is wrong with the last batch that was ignored, for the log."""
         self._terms = Terms(lead.term)
         self._term = lead.term
         self._sequence = lead.next_sequence
         self._next_offset = lead.next_offset
         self._lease_ms = lease_ms
         self._proven_ms = claimed_ms
-        """When the last question was sent that has proven that nobody else leads."""
+        """When the last question was sent whose answer proved that nobody else leads."""
         self._claim = claim
         self._batch_bytes = batch_bytes
         self._appended_ms = claimed_ms
@@ -111,22 +111,22 @@ class Tenure:
         self._waiting: deque[_Waiting] = deque()
         self._under_way: Outgoing | None = None
         self._sent_ms = 0
-        """When the batch under way was sent last."""
+        """When the batch under way was last sent."""
         self._first_sent_ms = 0
-        """When it was sent first. It is in the log since then, and what is behind it there was not read."""
+        """When it was first sent. It may be in the log since then, and what is behind it was not read."""
         self._asked_ms: int | None = None
-        """When the question was sent that is under way."""
+        """When the question under way was sent; None if there is none."""
         self._found: _Found | None = None
         self._is_reading = False
 
     # ---- for the coordinator
 
     def is_fresh(self, now_ms: int) -> bool:
-        """Whether the leader may answer what it knows, without a further proof."""
+        """True if the leader may answer from memory, without a further proof."""
         return not self.over and now_ms < self._proven_ms + self._lease_ms
 
     def append(self, entries: Sequence[Entry], now_ms: int) -> Token:
-        """Append records, in as few batches as may be; or, without records, prove that nobody else leads."""
+        """Append records, in as few batches as possible. Without records, prove that nobody else leads."""
         size = sum(map(_size, entries))
         if size <= self._batch_bytes:
             return self._wait(entries, size, now_ms)
@@ -143,7 +143,7 @@ class Tenure:
     # ---- for the connection
 
     def to_send(self, now_ms: int) -> Outgoing | None:
-        """The batch to be sent now; None while one is under way, or nothing is to be appended."""
+        """Return the batch to send now; None if one is under way, or there is nothing to append."""
         self.pass_time(now_ms)
         if self.over or self._is_busy:
             return None
@@ -163,13 +163,13 @@ class Tenure:
         return self._under_way
 
     def to_send_again(self, now_ms: int) -> Outgoing | None:
-        """The batch under way, after an answer that was no answer; None if the tenure is over."""
+        """Return the batch under way, to be sent again after Meaning.AGAIN; None if the tenure is over."""
         self.pass_time(now_ms)
         self._sent_ms = now_ms
         return None if self.over else self._under_way
 
     def was_answered(self, answer: Answer) -> list[Token]:
-        """Note the answer to the batch under way; return what is durable now. AGAIN: send it again."""
+        """Note the answer to the batch under way; return what is durable now. After AGAIN, send it again."""
         batch = self._under_way
         if self.over or batch is None:
             return []
@@ -186,7 +186,7 @@ class Tenure:
         return self._acknowledged(answer.base_offset, len(batch.entries))
 
     def _acknowledged(self, base_offset: int, count: int) -> list[Token]:
-        """Note that so many records are durable; return what that settles."""
+        """Note that so many records are durable; return the tokens that this settles."""
         self._next_offset = base_offset + count
         self._appended_ms = self._sent_ms
         self._prove(self._sent_ms)
@@ -202,14 +202,14 @@ class Tenure:
         return done
 
     def asks(self, now_ms: int) -> bool:
-        """Whether to ask for the end of the log now; if so, it counts as asked."""
+        """True if the end of the log has to be asked for now. It then counts as asked for."""
         if self.over or self._is_busy or self._asked_ms is not None:
             return False
         self._asked_ms = now_ms
         return True
 
     def was_told_end(self, end_offset: int | None) -> list[Token]:
-        """Note the end of the log (its high watermark; None: no answer). Return what is proven now."""
+        """Note the end of the log (its high watermark; None without an answer). Return what is proven now."""
         asked_ms, self._asked_ms = self._asked_ms, None
         if self.over or asked_ms is None or end_offset is None or self._is_busy:
             return []
@@ -220,7 +220,7 @@ class Tenure:
         return self._proven(asked_ms)
 
     def _proven(self, asked_ms: int) -> list[Token]:
-        """Note that nobody else led when that was asked; return what that settles."""
+        """Note that nobody else led at `asked_ms`; return the tokens that this settles."""
         self._prove(asked_ms)
         done = []
         while self._waiting and not self._waiting[0].entries and self._waiting[0].since_ms <= asked_ms:
@@ -228,15 +228,15 @@ class Tenure:
         return done
 
     def to_read(self) -> int | None:
-        """Where to read what others have written; None if there is nothing, or it is being read."""
+        """Return the offset of foreign records to read; None if there are none, or they are being read."""
         if self.over or self._found is None or self._is_reading:
             return None
         self._is_reading = True
         return self._next_offset
 
     def was_read(self, batches: Iterable[Batch] | None) -> list[Marker]:
-        """Note what a fetch has brought (None: no answer). Return the markers that it has brought, in their
-        order; then `settled` has to be asked.
+        """Note the batches of a fetch (None without an answer). Return the markers among them, in order. Call
+        `settled` afterwards.
         """
         self._is_reading = False
         markers: list[Marker] = []
@@ -244,7 +244,7 @@ class Tenure:
             return markers
         for batch in batches:
             if batch.next_offset > self._found.until:
-                self._next_offset = self._found.until  # compaction has removed what was in front of that
+                self._next_offset = self._found.until  # compaction has removed the records before that offset
                 break
             self.finding = batch.finding or self.finding
             if self._terms.takes(batch.term):
@@ -257,7 +257,7 @@ class Tenure:
         return markers
 
     def settled(self) -> list[Token]:
-        """What is durable or proven now that the markers in front of it were told."""
+        """Return what is durable or proven, after the markers in front of it were handled."""
         found = self._found
         if self.over or found is None or self._is_reading or self._next_offset < found.until:
             return []
@@ -267,7 +267,7 @@ class Tenure:
         return self._proven(found.asked_ms)
 
     def pass_time(self, now_ms: int) -> None:
-        """End the tenure if something waits for too long, or if nothing was proven for too long."""
+        """End the tenure if an append has waited too long, or the last proof is too old."""
         if self._waiting and now_ms - self._waiting[0].since_ms >= TIMEOUT_MS:
             self.end(f"not answered within {TIMEOUT_MS / 1000:g} s")
         elif now_ms - self._proven_ms >= CUT_OFF_MS:
@@ -275,25 +275,25 @@ class Tenure:
 
     @property
     def is_idle(self) -> bool:
-        """Whether nothing is under way, and nothing waits."""
+        """True if nothing is under way, and nothing waits."""
         return not self.over and not self._is_busy and not self._waiting
 
     @property
     def _is_busy(self) -> bool:
-        """Whether a batch is under way, or something has to be read before anything else happens."""
+        """True if a batch is under way, or foreign records have to be read first."""
         return self._under_way is not None or self._found is not None
 
     def release(self, claim: Entry) -> Outgoing:
-        """Append and answer nothing more. Return a last batch, which tells so whoever comes next.
+        """End the tenure. Return a last batch, which shows the next leader that it need not wait.
 
-        claim: the record that lets go of the shard. The tenure must be idle.
+        claim: the record that releases the shard. The tenure must be idle.
         """
         assert self.is_idle
         self.end("released")
         return Outgoing(self._term, self._sequence, (claim,))
 
     def end(self, why: str) -> None:
-        """Append nothing more, and answer nothing more."""
+        """End the tenure: append and answer nothing more."""
         self.over = self.over or why
 
     def _prove(self, sent_ms: int) -> None:
@@ -306,7 +306,9 @@ def _size(entry: Entry) -> int:
 
 
 def _pieces(entries: Iterable[Entry], most_bytes: int) -> Iterator[tuple[list[Entry], int]]:
-    """The entries in their order, with their size: as many together as `most_bytes` allow, or one."""
+    """Divide entries, in order, into pieces of at most `most_bytes`, or of one entry. Yield them with their
+    size.
+    """
     some: list[Entry] = []
     size = 0
     for entry in entries:

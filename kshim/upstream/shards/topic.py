@@ -1,4 +1,4 @@
-"""The topic of the groups' journal in the upstream: made at the first start, and looked at by each."""
+"""The topic of the groups' journal at the upstream: created at the first start, checked at every start."""
 
 from __future__ import annotations
 
@@ -21,23 +21,24 @@ from schemas.messages.metadata import MetadataRequest, MetadataRequestTopic
 logger = logging.getLogger(__name__)
 
 MOST_REPLICAS = 3
-"""If nobody says how many; fewer where there are fewer brokers."""
+"""The number of replicas if none is configured; fewer if there are fewer brokers."""
 MAX_MESSAGE_BYTES = "max.message.bytes"
 CONFIGS = {
     "cleanup.policy": "compact",
-    # One commit, or one group, is a record of that size at most; the default of the brokers may be lower.
+    # One commit, or one group, is one record of at most this size. The brokers' default may be lower.
     MAX_MESSAGE_BYTES: str(DEFAULT_BYTES),
-    # The fence of a leader lasts for a day after the time of its last batch, so that must not come from a
-    # machine whose clock is wrong.
+    # A leader is fenced for a day after the timestamp of its last batch. So the timestamp must not come from
+    # a machine whose clock is wrong.
     "message.timestamp.type": "LogAppendTime",
-    # The ends of transactions go after that, so it is how long all kshim may be down after one.
+    # Kafka removes the ends of transactions after that. All kshim processes may be down for so long after
+    # one.
     "delete.retention.ms": "604800000",
     "compression.type": "producer",
     "segment.bytes": "104857600",
     "unclean.leader.election.enable": "false",
 }
 TOPIC = 2
-"""The kind of resource."""
+"""The resource type of DescribeConfigs."""
 TRIES = 60
 PAUSE_S = 0.25
 _NOT_YET = (
@@ -57,13 +58,13 @@ class Wanted(NamedTuple):
     name: str
     partitions: int
     replicas: int
-    """AS_MANY_AS_CAN_BE, or how many."""
+    """The number of replicas, or AS_MANY_AS_CAN_BE."""
 
 
 async def find_or_make(ask: Ask, clock: Clock, wanted: Wanted) -> int:
-    """How many partitions it has. Raises StorageError, in words for the user.
+    """Return the topic's number of partitions; create the topic if there is none.
 
-    ask: asks any broker; errbacks LinkError.
+    ask: asks any broker; errbacks LinkError. Raises StorageError, in words for the user.
     """
     last = "it does not come into being"
     for _ in range(TRIES):
@@ -91,7 +92,7 @@ async def find_or_make(ask: Ask, clock: Clock, wanted: Wanted) -> int:
 
 
 async def max_message_bytes(ask: Ask, topic: str) -> int:
-    """The largest batch that the topic takes; Kafka's default if kshim may not ask. Raises LinkError."""
+    """Return the topic's largest batch in bytes; Kafka's default if kshim may not ask. Raises LinkError."""
     asked = DescribeConfigsResource(
         resource_type=TOPIC, resource_name=topic, configuration_keys=(MAX_MESSAGE_BYTES,)
     )
@@ -101,7 +102,7 @@ async def max_message_bytes(ask: Ask, topic: str) -> int:
 
 
 async def _make(ask: Ask, wanted: Wanted, brokers: int) -> str:
-    """Ask for the topic to be made; return why it was not, if it may be later. Raises StorageError."""
+    """Ask for the topic to be created; return why it was not, if it may be later. Raises StorageError."""
     replicas = min(MOST_REPLICAS, brokers) if wanted.replicas == AS_MANY_AS_CAN_BE else wanted.replicas
     configs = {**CONFIGS, "min.insync.replicas": str(max(1, replicas - 1))}
     topic = CreatableTopic(

@@ -1,11 +1,12 @@
-"""The offsets that transactions have committed in a shard, as far as its log still has to tell of them.
+"""The offsets that transactions have committed in a shard, while its log still has records of them.
 
-A pending offset is a record of the shard's leader; the end of its transaction is a marker, which the upstream
-writes behind it. Kafka keeps markers for a while only. So once a transaction has ended, and no other one is
-open for the same offset, the leader writes what counts now as a plain record, and removes the pending ones
-with it. Which ones are left is known here; what they say, and what counts, the coordinator knows.
+A pending offset is a record of the shard's leader. The end of its transaction is a marker, which the upstream
+writes behind it. Kafka keeps markers only for a while. So once a transaction has ended, and no other one is
+open for the same offset, the leader writes the current value as a plain record, and removes the pending
+records with it. This module knows which pending records are left. The coordinator knows their contents and
+the current values.
 
-Pure: it is told the records and markers in the order of the log.
+Pure: records and markers are passed in, in the order of the log.
 """
 
 from __future__ import annotations
@@ -32,45 +33,45 @@ class _Open(NamedTuple):
 
     producer_epoch: int
     offset_keys: dict[bytes, bytes]
-    """By the keys of its pending records: the keys of their offsets."""
+    """The keys of its offsets, by the keys of its pending records."""
 
 
 class ShardTransactions:
-    """Those of one shard, since it was taken over."""
+    """The transactions of one shard since it was taken over."""
 
     def __init__(self, next_number: int = 0) -> None:
-        """next_number: of the first pending record that is written: where the log ends when the shard is
-        taken over. No record has a number above its offset, so it is that of no earlier one.
+        """next_number: number of the next pending record; start with the shard's end offset. Numbers never
+        exceed offsets, so no number repeats.
         """
         self._next_number = next_number
         self.since = 0
-        """Behind the last marker that was applied."""
+        """The offset after the last marker that was applied."""
         self._open: dict[int, _Open] = {}
-        """By producer id."""
+        """The open transactions, by producer id."""
         self._ended: dict[bytes, dict[bytes, bool]] = {}
-        """By key of an offset: the pending records to be removed, and whether they were committed."""
+        """By an offset's key: the pending records to remove, and True for each that was committed."""
         self._undecided: dict[bytes, int] = {}
-        """By key of an offset: how many pending records are open."""
+        """By an offset's key: the number of its pending records in open transactions."""
         self._markers: dict[int, int] = {}
         """By producer id: the offset of its last marker."""
 
     def __bool__(self) -> bool:
-        """Whether there is anything to be removed, now or later."""
+        """True if pending records have to be removed, now or later."""
         return bool(self._open or self._ended)
 
     def last_marker(self, producer_id: int) -> int:
-        """The offset of a producer's last marker that was applied; NO_MARKER if that is not known."""
+        """Return the offset of a producer's last applied marker; NO_MARKER if it is not known."""
         return self._markers.get(producer_id, NO_MARKER)
 
     def is_open(self, producer_id: int, producer_epoch: int) -> bool:
-        """Whether a transaction has pending offsets, and has not ended as far as the log was read."""
+        """True if a transaction has pending offsets and has not ended, as far as the log was read."""
         found = self._open.get(producer_id)
         return found is not None and found.producer_epoch == producer_epoch
 
-    # ---- what is in the log, or about to be
+    # ---- records and markers in the log, or about to be
 
     def pending(self, producer: Sequence[int], entries: Iterable[Entry]) -> list[Entry]:
-        """The records by which the leader commits offsets of a transaction.
+        """Return the records by which the leader commits offsets of a transaction.
 
         producer: its id and epoch.
         """
@@ -85,7 +86,7 @@ class ShardTransactions:
         return found
 
     def wrote(self, key: bytes, value: PendingValue) -> PendingKey | None:
-        """Note a pending record. None if it came too late: its transaction had ended.
+        """Note a pending record. None if it came too late, after its transaction had ended.
 
         Raises MalformedMessage.
         """
@@ -105,7 +106,7 @@ class ShardTransactions:
         self._forget(found.offset_key, key)
 
     def ended(self, marker: EndTxnMarker, offset: int) -> None:
-        """Note the end of a transaction, at an offset."""
+        """Note the end of a transaction. offset: where its marker is."""
         self._markers.pop(marker.producer_id, None)
         self._markers[marker.producer_id] = offset
         if len(self._markers) > MOST_PRODUCERS:
@@ -116,15 +117,15 @@ class ShardTransactions:
             self._decided(offset_key)
             self._ended.setdefault(offset_key, {})[key] = marker.committed
 
-    # ---- what is left to be done
+    # ---- what is left to do
 
     def to_keep(self) -> list[bytes]:
-        """The keys of the offsets that are to be written as they count now."""
+        """Return the keys of the offsets whose current values have to be written."""
         return [key for key in self._settled() if any(self._ended[key].values())]
 
     def removals(self, offset_keys: Iterable[bytes] | None = None) -> list[Entry]:
-        """The records that remove pending ones: those of these offsets, or of all, that no open transaction
-        has to do with. They are not told again.
+        """Return the records that remove pending ones of these offsets, or of all for None, except those with
+        an open transaction. They are returned once.
         """
         settled = self._settled() if offset_keys is None else filter(self._is_settled, offset_keys)
         return [(key, None) for offset_key in list(settled) for key in self._ended.pop(offset_key, ())]

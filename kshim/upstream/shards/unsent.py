@@ -1,4 +1,4 @@
-"""Committed offsets that the upstream does not have yet, by shard: one that is lost takes its own along."""
+"""Committed offsets that the upstream does not have yet, by shard. A lost shard's offsets are dropped."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from itertools import islice
 from typing import NamedTuple
 
 OFFSETS = (b"\0\0", b"\0\1")
-"""How the keys of committed offsets begin."""
+"""The first bytes of keys of committed offsets."""
 
 
 class Unsent(NamedTuple):
-    """One offset, key and value as in the journal."""
+    """One offset, with key and value as in the journal."""
 
     shard: int
     key: bytes
@@ -19,7 +19,7 @@ class Unsent(NamedTuple):
 
 
 class UnsentOffsets:
-    """The newest of each key. Those that were noted first are sent first, and the shards take turns."""
+    """The newest offset of each key. The oldest are sent first, and the shards take turns."""
 
     def __init__(self) -> None:
         self._by_shard: dict[int, dict[bytes, bytes]] = {}
@@ -28,7 +28,7 @@ class UnsentOffsets:
         return sum(map(len, self._by_shard.values()))
 
     def note(self, shard: int, entries: Iterable[tuple[bytes, bytes | None]]) -> None:
-        """Take in records of a shard; those that are no offsets are left out."""
+        """Take the committed offsets among a shard's records; ignore other records."""
         of_shard = self._by_shard.setdefault(shard, {})
         for key, value in entries:
             if key[:2] not in OFFSETS:
@@ -41,15 +41,17 @@ class UnsentOffsets:
             del self._by_shard[shard]
 
     def note_older(self, offset: Unsent) -> None:
-        """Take in an offset, unless there is one for its key, which is newer."""
+        """Add an offset, unless its key has one already, which is newer."""
         self._by_shard.setdefault(offset.shard, {}).setdefault(offset.key, offset.value)
 
     def lose(self, shard: int) -> None:
-        """Forget those of a shard that is not led here any more; its next leader may have newer ones."""
+        """Forget the offsets of a shard that this process no longer leads; its next leader may have newer
+        ones.
+        """
         self._by_shard.pop(shard, None)
 
     def first(self, most: int) -> list[Unsent]:
-        """Some of them, which stay."""
+        """Return some offsets to send next. They stay until `remove`."""
         found: list[Unsent] = []
         for shard in tuple(self._by_shard):
             if len(found) == most:
@@ -60,11 +62,11 @@ class UnsentOffsets:
         return found
 
     def has(self, offset: Unsent) -> bool:
-        """Whether it is still to be sent, and there is nothing newer."""
+        """True if the offset has still to be sent, and there is no newer one."""
         return self._by_shard.get(offset.shard, {}).get(offset.key) is offset.value
 
     def remove(self, offset: Unsent) -> None:
-        """It was sent, or is not to be; what is newer stays."""
+        """Remove an offset that was sent or must not be; a newer one stays."""
         if self.has(offset):
             of_shard = self._by_shard[offset.shard]
             del of_shard[offset.key]
@@ -72,7 +74,7 @@ class UnsentOffsets:
                 del self._by_shard[offset.shard]
 
     def put_off(self, offset: Unsent) -> None:
-        """Send it after the others of its shard."""
+        """Send the offset after the others of its shard."""
         if self.has(offset):
             of_shard = self._by_shard[offset.shard]
             of_shard[offset.key] = of_shard.pop(offset.key)
