@@ -1,9 +1,9 @@
 """A classic group: its members, its state, and the bookkeeping that keeps its counts true.
 
-This is the live group, of which only a snapshot survives a restart: the metadata record written when a
-leader's assignments are accepted or the group becomes empty. The modules beside this one decide when to
-change it; the operations here keep members, protocol counts, static ids and leader consistent, each in O(1)
-in the number of members unless it says otherwise.
+This is the live group. Only a snapshot of it survives a restart: the metadata record that is written when a
+leader's assignments are accepted or the group becomes empty. The other modules of this package decide when to
+change a group. The operations of this module keep its members, protocol counts, static ids and leader
+consistent; each is O(1) in the number of members unless its docstring says otherwise.
 """
 
 from __future__ import annotations
@@ -50,13 +50,15 @@ class ClassicGroup:
     static_members: dict[str, str] = field(default_factory=dict)
     """Member ids by group instance id."""
     pending_join: set[str] = field(default_factory=set)
-    """Ids handed out with MEMBER_ID_REQUIRED whose owners have not joined yet."""
+    """Member ids that were handed out with MEMBER_ID_REQUIRED, and with which nobody has joined yet."""
     pending_sync: set[str] = field(default_factory=set)
-    """Members that completed the join phase and have not sent SyncGroup in this generation."""
+    """Ids of the members that completed the join phase and have not sent SyncGroup in this generation."""
     awaiting_join: int = 0
     """How many members have a parked JoinGroup."""
     subscriptions: tuple[bytes, ...] | None = None
-    """What the members of the last generation sent for its protocol; None before the first one."""
+    """The metadata that the members of the last generation sent for its protocol; None before the first
+    generation.
+    """
     initial_delay: InitialDelay | None = None
     rebalance: Rebalance | None = None
     """The rebalance under way and why it started."""
@@ -64,20 +66,22 @@ class ClassicGroup:
     joined_ms: int = 0
     """When the last join phase ended."""
     loaded_ms: int | None = None
-    """When its coordinator began to serve it, if it has not rebalanced since."""
+    """When its coordinator loaded it; None if it was not loaded, or has rebalanced since."""
     offered: Offered = field(default_factory=Offered)
     """The names of the protocols that its members offer."""
 
     # ---- state
 
     def transition_to(self, state: State, now_ms: int) -> None:
-        """Change the state; nothing else does."""
+        """Change the state; no other code does."""
         assert state in TRANSITIONS[self.state], f"{self.group_id}: {self.state} -> {state}"
         self.state, self.state_timestamp_ms = state, now_ms
 
     @property
     def has_all_members_joined(self) -> bool:
-        """Whether every member has a parked JoinGroup and nobody is expected to come back with an id."""
+        """True if every member has a parked JoinGroup, and no id is left that a client may
+        still join with.
+        """
         return len(self.members) == self.awaiting_join and not self.pending_join
 
     def rebalance_timeout_ms(self) -> int:
@@ -87,7 +91,7 @@ class ClassicGroup:
     # ---- members
 
     def add(self, member: Member, protocol_type: str) -> None:
-        """Take in `member`; the first member decides the protocol type, and leads."""
+        """Add `member`; the first member decides the protocol type, and leads."""
         assert member.member_id not in self.members, member.member_id
         if not self.members:
             self.protocol_type = protocol_type
@@ -100,7 +104,9 @@ class ClassicGroup:
         self.offered.add(member.protocols)
 
     def remove(self, member_id: str) -> Member | None:
-        """Remove a member and return it, or drop a pending id. If the member led, another one leads."""
+        """Remove a member and return it, or drop a pending id and return None. If the member led, another one
+        leads.
+        """
         self.pending_join.discard(member_id)
         self.pending_sync.discard(member_id)
         member = self.members.pop(member_id, None)
@@ -130,13 +136,13 @@ class ClassicGroup:
             self.pending_sync.add(member_id)
 
     def set_protocols(self, member: Member, protocols: Protocols) -> None:
-        """Replace what `member` offers."""
+        """Replace the protocols that `member` offers."""
         self.offered.add(protocols)
         self.offered.remove(member.protocols)
         member.protocols = protocols
 
     def static_member_id(self, group_instance_id: str | None) -> str | None:
-        """The member id that a group instance id stands for at present; None if there is none."""
+        """The present member id of a group instance id; None if no member has this instance id."""
         return None if group_instance_id is None else self.static_members.get(group_instance_id)
 
     def validate(self, member_id: str, group_instance_id: str | None) -> ErrorCode:
@@ -152,7 +158,7 @@ class ClassicGroup:
     # ---- parked requests
 
     def park_join(self, member: Member, token: int) -> int | None:
-        """Hold a JoinGroup of `member`; return the token of the older one that it replaces, if any."""
+        """Park a JoinGroup of `member`; return the token of the parked one that it replaces, if any."""
         older, member.parked_join = member.parked_join, token
         if older is None:
             self.awaiting_join += 1
@@ -168,7 +174,9 @@ class ClassicGroup:
     # ---- protocols
 
     def supports(self, protocol_type: str, names: bytes) -> bool:
-        """True if a member that offers these names may join: the group's type, and a name that all offer."""
+        """True if a member with this protocol type and these protocol names may join: the type must be the
+        group's, and all members must offer one of the names.
+        """
         has_names = len(names) > len(SEPARATOR)
         if self.state is State.EMPTY:
             return bool(protocol_type) and has_names
@@ -177,15 +185,17 @@ class ClassicGroup:
         )
 
     def select_protocol(self) -> str:
-        """The protocol most members vote for among those that all offer. O(members).
+        """The protocol with the most votes. O(members).
 
-        A tie goes to the one that comes first in Kafka's hash map of votes.
+        In a tie the protocol that comes first in Kafka's hash map of votes wins.
         """
         votes = self.votes()
         return max(in_order_of_a_hash_map(votes), key=votes.__getitem__)
 
     def votes(self) -> Counter[str]:
-        """How many members vote for each protocol: its first one that all offer. O(members)."""
+        """The number of votes by protocol: each member votes for the first of its protocols that all members
+        offer. O(members).
+        """
         candidates = set(split_names(self.offered.common()))
         votes: Counter[str] = Counter()
         chosen: dict[bytes, str] = {}
@@ -200,22 +210,24 @@ class ClassicGroup:
     def subscribed_topics(self) -> Collection[str] | None:
         """The topics that the members of the last generation consume, even if all have left since.
 
-        O(members), and reads their subscriptions. None if the topics cannot be known, which counts as every
-        topic: no generation has formed yet, or see `topics_of`. Groups of another protocol type subscribe to
-        nothing.
+        None means that the topics cannot be known, and counts as every topic: no generation has formed yet,
+        or `topics_of` cannot read the subscriptions. Groups of another protocol type subscribe to no topic.
+        O(members), and reads their subscriptions.
         """
         if self.protocol_type != CONSUMER:
             return ()
         return None if self.subscriptions is None else topics_of(self.subscriptions)
 
     def keep_subscriptions(self) -> None:
-        """Keep what the members of a new generation subscribe to, until the next one begins. O(members)."""
+        """Keep the subscriptions of a new generation's members until the next generation begins.
+        O(members).
+        """
         self.subscriptions = tuple(member.metadata(self.protocol_name) for member in self.members.values())
 
     # ---- the record
 
     def to_metadata(self) -> GroupMetadataValue:
-        """The group as its record shows it, with the members' present assignments. O(members)."""
+        """The value of the group's record, with the members' present assignments. O(members)."""
         return GroupMetadataValue(
             protocol_type=self.protocol_type or "",
             generation=self.generation,
@@ -227,7 +239,9 @@ class ClassicGroup:
 
     @classmethod
     def from_metadata(cls, group_id: str, stored: GroupMetadataValue) -> ClassicGroup:
-        """The group that a record describes: Stable with members, else Empty; no rebalance is ever stored."""
+        """The group that a record describes: Stable if it has members, else Empty. Rebalances are
+        not stored.
+        """
         group = cls(
             group_id=group_id,
             state_timestamp_ms=stored.current_state_timestamp,

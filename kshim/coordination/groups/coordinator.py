@@ -1,7 +1,7 @@
 """The group coordinator: finds a group's shard, one of fifty, and checks requests before the group does.
 
-A shard is loaded by replaying its records, serves while it is led here, and is unloaded when it is not. Every
-call passes the time; `next_deadline_ms` says when to call `advance`.
+A shard is loaded by replaying its records, serves while a broker of this process leads it, and is unloaded
+afterwards. Every call passes the time; `next_deadline_ms` says when to call `advance`.
 """
 
 from __future__ import annotations
@@ -58,13 +58,13 @@ _NAMES_WRITTEN: Mapping[type, Callable[[Any], Iterable[str]]] = {
     OffsetCommitRequest: lambda it: (it.group_id,),
     TxnOffsetCommitRequest: lambda it: (it.group_id,),
 }
-"""The names that a request would put into records as the client spelled them, by the requests that may create
-a group. If one cannot be written, the answer is UNKNOWN_SERVER_ERROR, as in Kafka.
+"""For each request that may create a group: the names that it would put into records as the client spelled
+them. If one cannot be written, the answer is UNKNOWN_SERVER_ERROR, as in Kafka.
 """
 
 
 class Coordinator:
-    """All groups of the shards that are led here. Pure: no clock, no disk, no network.
+    """All groups of the shards that this process leads. Pure: no clock, no disk, no network.
 
     Each broker leads some of the shards, and refuses requests for the others.
     """
@@ -81,7 +81,9 @@ class Coordinator:
         partitions: int = 50,
         topic_id_of: Callable[[str], TopicId] = no_id,
     ) -> None:
-        """topic_id_of: gives the id of a topic, with which offsets are kept that name the topic alone."""
+        """topic_id_of: returns the id of a topic; it is stored with offsets whose request names the topic
+        without an id.
+        """
         self.settings = settings
         self.partitions = partitions
         self._timers = Timers()
@@ -105,26 +107,26 @@ class Coordinator:
     def load(
         self, shard: int, records: Iterable[tuple[bytes, bytes | None]], producer: ProducerIdAndEpoch | None
     ) -> list[bytes]:
-        """Apply stored records of `shard`, which is loading; return the keys of unknown kinds, which are
-        skipped. Raises MalformedMessage.
+        """Decode and apply stored records of `shard`, which is loading; return the keys of unknown kinds,
+        which are skipped. Raises MalformedMessage.
         """
         return self._shards[shard].load(records, producer)
 
     def replay(
         self, shard: int, records: Iterable[GroupRecord], producer: ProducerIdAndEpoch | None = None
     ) -> None:
-        """Apply records of `shard` in the order of its log, after each decision.
+        """Apply the records of a decision in `shard`; calls come in the order of its log.
 
-        producer: the producer whose transaction they are part of, if any.
+        producer: the producer whose transaction the records are part of, if any.
         """
         self._shards[shard].replay(records, producer)
 
     def replay_marker(self, shard: int, marker: EndTxnMarker) -> None:
-        """Apply the end of a transaction, in the order of the log as well."""
+        """Apply the end of a transaction; calls come in the order of the log, like those of `replay`."""
         self._shards[shard].hard_state.end_transaction(marker)
 
     def revive(self, shard: int) -> Iterator[None]:
-        """Prepare to serve `shard`, all of whose records are replayed, a step at a time."""
+        """Prepare to serve `shard` once all its records are replayed, a step for each item."""
         return self._shards[shard].revive()
 
     def finish_load(self, shard: int, now_ms: int) -> Decision:
@@ -138,7 +140,7 @@ class Coordinator:
     # ---- requests
 
     def handle(self, caller: Caller, request: GroupRequest | EndTransaction, now_ms: int) -> Decision:
-        """Decide one request. The checks that come before the group's are in Kafka's order."""
+        """Decide one request. The checks made before the group is asked are in Kafka's order."""
         if isinstance(request, EndTransaction):
             return self._end_transaction(caller, request)
         shard = partition_for(request.group_id, self.partitions)
@@ -174,13 +176,13 @@ class Coordinator:
         return ListGroupsResponse(groups=tuple(groups))
 
     def waits_for(self, group_id: str) -> WaitsFor | None:
-        """What a group waits for; None if there is no such group, or its shard is not led."""
+        """What a group waits for; None if the group does not exist, or its shard is not led."""
         shard = self._shards.get(self.shard_for(group_id))
         group = None if shard is None else shard.groups.get(group_id)
         return None if group is None else waits_for(group, self._timers)
 
     def topic_changed(self, topic: str, change: str, now_ms: int) -> None:
-        """Note what has become of a topic, in words: its leader will join again."""
+        """Note how a topic has changed, in words: the leaders of groups that consume it will join again."""
         self._topics.note(topic, change, now_ms)
 
     def group_ids(self) -> list[str]:
@@ -189,7 +191,9 @@ class Coordinator:
         return [group_id for shard in served for group_id in shard.groups]
 
     def see(self, group_id: str) -> SeenGroup | None:
-        """A group as people are shown it; None if there is none, or its shard is not led or is loading."""
+        """A group as people are shown it; None if it does not exist, or its shard is not led or
+        is loading.
+        """
         shard = self._shards.get(self.shard_for(group_id))
         return None if shard is None or shard.is_loading else shard.see(group_id)
 
@@ -204,18 +208,20 @@ class Coordinator:
         now_ms: int,
         known: Iterable[OffsetsOfGroup] | None = None,
     ) -> Decision:
-        """Delete the offsets that groups of `shard` have committed for deleted topics; see `Groups`.
+        """Delete the offsets that groups of `shard` have committed for deleted topics; see
+        `offsets.delete_topics`.
 
-        known: one of the pieces of `known_offsets`; None for all of them.
+        known: one of the pieces of `known_offsets`; None stands for all of them.
         """
         if known is None:
             known = chain.from_iterable(self.known_offsets(shard))
         return self._shards[shard].delete_offsets(topics, known, now_ms)
 
     def keep_offsets(self, shard: int, keys: Iterable[bytes]) -> Decision:
-        """Write committed offsets again as they count now: after a transaction, whose records are to go.
+        """Write the present values of committed offsets once more, because a transaction's own records will
+        be deleted.
 
-        keys: of their records.
+        keys: the keys of the offsets' records.
         """
         return self._shards[shard].keep_offsets(keys)
 
@@ -241,22 +247,26 @@ class Coordinator:
     # ---- time
 
     def next_deadline_ms(self) -> int | None:
-        """When to call `advance`; it may be early, never late. None when nothing will come due. O(1)."""
+        """When to call `advance`: perhaps too early, never too late. None if nothing will come due. O(1)."""
         return self._timers.next_deadline_ms()
 
     def advance(self, now_ms: int) -> Iterator[Decision]:
-        """Yield the decision of each due timer, to be carried out before the next one is taken.
+        """Yield the decision of each due timer; the caller carries it out before it takes the next one.
 
         Timers that the caller does not take stay due, and come first the next time.
         """
         return self._fire(self._timers.due(now_ms), now_ms)
 
     def hasten(self, now_ms: int) -> Iterator[Decision]:
-        """Yield the decisions of the timers that clients cannot wait for while time is held. O(timers)."""
+        """Fire the timers that clients could not wait for while time is held, due or not (see `only_paces`),
+        and yield their decisions. O(timers).
+        """
         return self._fire(self._timers.take(lambda key, at_ms: only_paces(key, at_ms - now_ms)), now_ms)
 
     def keep_sessions(self, members: Iterable[tuple[str, str]], now_ms: int, by_ms: int) -> None:
-        """Let members, by group and member id, stay in their groups when time moves ahead by `by_ms`."""
+        """Keep members in their groups when time moves ahead by `by_ms`. members: pairs of group and member
+        id.
+        """
         connected: defaultdict[str, set[str]] = defaultdict(set)
         for group_id, member_id in members:
             connected[group_id].add(member_id)

@@ -1,4 +1,4 @@
-"""What a group looks like from the outside: DescribeGroups (15) and ListGroups (16)."""
+"""Describes and lists groups: DescribeGroups (15) and ListGroups (16)."""
 
 from __future__ import annotations
 
@@ -13,11 +13,13 @@ from schemas.messages.list_groups import ListedGroup, ListGroupsRequest
 TYPE = "classic"
 FIRST_VERSION_WITH_GROUP_ID_NOT_FOUND = 6
 LONGEST_TOLD = 10_000
-"""How many characters of an id fit into an error message, which is at most 32767 bytes."""
+"""How many characters of a group id an error message may repeat; the message is at most 32767 bytes long."""
 
 
 def describe(group: ClassicGroup) -> DescribedGroup:
-    """The group and its members; their subscriptions only while it is stable, when they are final."""
+    """The group and its members. Subscriptions and protocol are included only while the group is stable: only
+    then are they final.
+    """
     stable = group.state is State.STABLE
     return DescribedGroup(
         group_id=group.group_id,
@@ -60,9 +62,9 @@ def _listed(group: ClassicGroup) -> ListedGroup:
 
 
 def list_groups(groups: Iterable[ClassicGroup], request: ListGroupsRequest) -> Iterator[ListedGroup]:
-    """The groups that pass the filters; an empty filter lets all pass.
+    """The groups that pass the filters; all groups pass an empty filter.
 
-    Case does not matter. Blanks around states are ignored, but not those around types, as in Apache Kafka.
+    Case does not matter. Blanks around states are ignored, but blanks around types count, as in Apache Kafka.
     """
     states = {state.strip().lower() for state in request.states_filter}
     types = {type_.lower() for type_ in request.types_filter}

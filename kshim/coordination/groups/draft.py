@@ -1,7 +1,7 @@
-"""A decision in the making: what one call to the coordinator collects before it returns.
+"""A decision in the making: one call to the coordinator collects its records and replies in a draft.
 
-The functions that hold the rules (`join_group`, `rebalance`, ...) take a draft as their first argument. It
-gives them the time, the settings, the timers and fresh member ids, and takes their records and replies.
+The functions that hold the rules (`join_group`, `rebalance`, ...) take a draft as their first argument. They
+get the time, the settings, the timers and new member ids from it, and add their records and replies to it.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ from schemas.internal_topics.group_metadata_log import (
 
 
 class Surroundings(NamedTuple):
-    """What a coordinator is given once and every call uses."""
+    """The settings, state and functions that a coordinator holds once, and that every call uses."""
 
     settings: Settings
     timers: Timers
     topics: TopicChanges
     pending_ids: PendingIds
     new_member_id: Callable[[str], str]
-    """Makes a member id that was never used before from a client id or group instance id."""
+    """Makes a new member id from a client id or group instance id."""
     topic_id_of: Callable[[str], TopicId]
-    """The id of a topic that requests name, if offsets are to be kept with it; NO_ID if not."""
+    """Returns the id to store with a topic's offsets; NO_ID if they are stored by name alone."""
 
 
 class Draft:
@@ -73,13 +73,13 @@ class Draft:
         self._replies.append(Reply(token, response))
 
     def write_group(self, group: ClassicGroup) -> None:
-        """Make the group as it stands durable."""
+        """Write the record of the group as it stands."""
         self._records.append(GroupRecord(GroupMetadataKey(group=group.group_id), group.to_metadata()))
 
     def write(
         self, key: GroupMetadataKey | OffsetCommitKey, value: GroupMetadataValue | OffsetCommitValue | None
     ) -> None:
-        """Make one record durable; None is a tombstone."""
+        """Write one record; a value of None is a tombstone."""
         self._records.append(GroupRecord(key, value))
 
     def forget_offset(self, group_id: str, topic: str, index: int) -> None:
@@ -87,15 +87,15 @@ class Draft:
         self.write(OffsetCommitKey(group=group_id, topic=topic, partition=index), None)
 
     def forget_group(self, group: ClassicGroup) -> None:
-        """Write the tombstone of a group's metadata; its offsets have tombstones of their own."""
+        """Write the tombstone of a group's metadata. Its offsets need further tombstones."""
         self.write(GroupMetadataKey(group=group.group_id), None)
 
     def report(self, report: object) -> None:
-        """Report to the log a rebalance that is complete, or an expiry."""
+        """Add a report for people: the beginning or the end of a rebalance, an expiry."""
         self._reports.append(report)
 
     def decision(self) -> Decision:
-        """All that was collected."""
+        """The decision with all that was collected."""
         return Decision(
             self._shard,
             tuple(self._records),
@@ -112,8 +112,8 @@ class Draft:
         self.timers.arm(member.timer, self.now_ms + member.session_timeout_ms)
 
     def hand_out(self, group: ClassicGroup, member_id: str, timeout_ms: int) -> None:
-        """Expect a new member of `group` to come back with this id; if there are too many ids, give up the
-        oldest.
+        """Wait `timeout_ms` for a new member of `group` to join with this id; if too many ids are waited for,
+        give up the oldest.
         """
         group.pending_join.add(member_id)
         timer = timer_of(group.group_id, member_id)
@@ -122,11 +122,11 @@ class Draft:
             self.timers.arm(oldest, self.now_ms)
 
     def arm_join(self, group: ClassicGroup, delay_ms: int) -> None:
-        """End the join phase of `group` after `delay_ms` at the latest."""
+        """Make the join phase of `group` end after `delay_ms` at the latest."""
         self.timers.arm(TimerKey(TimerKind.JOIN, group.group_id), self.now_ms + max(delay_ms, 0))
 
     def arm_sync(self, group: ClassicGroup, delay_ms: int) -> None:
-        """Remove the members of `group` that have not sent SyncGroup after `delay_ms`."""
+        """After `delay_ms`, remove the members of `group` that have not sent SyncGroup by then."""
         self.timers.arm(TimerKey(TimerKind.SYNC, group.group_id), self.now_ms + max(delay_ms, 0))
 
     def cancel_all(self, group: ClassicGroup) -> None:
@@ -142,5 +142,5 @@ class Draft:
         self.timers.cancel(TimerKey(TimerKind.JOIN, group.group_id))
 
     def cancel_sync(self, group: ClassicGroup) -> None:
-        """Cancel the sync timer: no member is waited for any more."""
+        """Cancel the sync timer: no SyncGroup is missing any more."""
         self.timers.cancel(TimerKey(TimerKind.SYNC, group.group_id))

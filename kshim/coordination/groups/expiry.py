@@ -1,7 +1,7 @@
 """Expiry: offsets that nobody uses are deleted after `offsets.retention.minutes` (KIP-211).
 
-The clock of an offset starts at its commit; in a group that once had members, when the last of them left. An
-offset that was committed with its own retention time, which versions 2 to 4 can ask for, goes by that.
+The retention time of an offset starts at its commit, or, in a group that once had members, when the last of
+them left. An offset that was committed with a retention time, as versions 2 to 4 can, goes by that one.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ def expire(
     pending: Collection[Partition],
     partitions: Iterable[Partition],
 ) -> bool:
-    """Write tombstones for expired offsets, and for the group if nothing is left of it.
+    """Write tombstones for expired offsets, and for the group if it is empty and has no offsets left; return
+    True if the group is deleted. There is no grace period.
 
-    partitions: those to check. pending: those with offsets of open transactions, which stay, and so does the
-    group. A group goes when it has no members and no offsets, without a grace period. Returns whether it
-    goes.
+    partitions: the partitions to check. pending: the partitions for which open transactions have offsets;
+    these offsets stay, and so does the group.
     """
     looked_at = {
         partition: committed[partition]
@@ -49,8 +49,8 @@ def expire(
 def _expired(draft: Draft, group: ClassicGroup, committed: Committed) -> list[tuple[str, int]]:
     """The partitions whose offsets have expired.
 
-    Of a group with members, only a stable group of consumers loses offsets, of topics that it does not
-    subscribe to. Subscriptions are decoded only if an offset is old enough.
+    If a group has members, offsets expire only while it is a stable group of consumers, and only for topics
+    that it does not subscribe to. Subscriptions are decoded only if an offset is old enough.
     """
     since_ms = NO_TIMESTAMP
     if group.state is State.EMPTY:
@@ -68,7 +68,10 @@ def _expired(draft: Draft, group: ClassicGroup, committed: Committed) -> list[tu
 
 
 def _is_old(value: OffsetCommitValue, since_ms: int, now_ms: int, retention_ms: int) -> bool:
-    """since_ms: when the group's clock started; NO_TIMESTAMP if the offset's own counts."""
+    """True if an offset's retention time is over.
+
+    since_ms: when it started for all offsets of the group; NO_TIMESTAMP if it started at each commit.
+    """
     if value.expire_timestamp != NO_TIMESTAMP:
         return now_ms >= value.expire_timestamp
     begin_ms = value.commit_timestamp if since_ms == NO_TIMESTAMP else since_ms

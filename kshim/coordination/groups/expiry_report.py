@@ -1,4 +1,4 @@
-"""What an expiry run deleted from a group, for people who wonder where their offsets are."""
+"""Reports what an expiry run has deleted from a group, for people who miss their offsets."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from schemas.internal_topics.group_metadata_log import OffsetCommitValue
 
 
 class ExpiryReport(NamedTuple):
-    """Which offsets of a group have expired, and whether the group was deleted as well."""
+    """The offsets of a group that have expired, and whether the group was deleted as well."""
 
     group_id: str
     offsets: Mapping[tuple[str, int], OffsetCommitValue]

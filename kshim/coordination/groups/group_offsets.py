@@ -1,7 +1,7 @@
 """The offsets that one group has committed.
 
-A group may have thousands that nobody asks for. So those that were loaded stay the bytes that they are in the
-log, a quarter of their size as objects, and are decoded each time they are asked for.
+A group may have thousands of offsets that nobody asks for. So loaded offsets stay bytes, as in the log, which
+take a quarter of the memory of objects. They are decoded each time they are asked for.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class GroupOffsets(Mapping[Partition, OffsetCommitValue]):
 
     def __init__(self) -> None:
         self.stored: dict[Partition, OffsetCommitValue | bytes] = {}
-        """Bytes are those of a value for which `is_plain_offset_commit` holds."""
+        """Values that are bytes are encoded values for which `is_plain_offset_commit` is true."""
 
     def __getitem__(self, partition: Partition) -> OffsetCommitValue:
         value = self.stored[partition]

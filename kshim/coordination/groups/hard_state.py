@@ -1,9 +1,9 @@
-"""What survives a restart: each group's last metadata record, its committed offsets, and those that are
-pending in transactions.
+"""The state that survives a restart: each group's last metadata record, its committed offsets, and the
+offsets that are pending in transactions.
 
-`replay` and `end_transaction` are the only writers, at run time and at start-up alike, so that what a
-coordinator knows after a restart is what it knew before. Only plain commits have a shorter way when they are
-loaded (`stored_records`), which comes to the same.
+`replay` and `end_transaction` are the only writers, at run time and at start-up alike, so a restart does not
+change what a coordinator knows. One exception: `stored_records` writes plain commits directly when it loads
+them, to the same effect.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from schemas.records.end_txn_marker import EndTxnMarker
 
 
 class HardState:
-    """The records of one shard, by what they are about."""
+    """The records of one shard, sorted into groups, offsets and pending offsets; and its fencing."""
 
     __slots__ = ("fencing", "groups", "offsets", "pending")
 
@@ -30,9 +30,9 @@ class HardState:
         self.fencing = Fencing()
 
     def replay(self, records: Iterable[GroupRecord], producer: ProducerIdAndEpoch | None = None) -> None:
-        """Apply records in the order of the log. A tombstone of something unknown changes nothing.
+        """Apply records in the order of the log. A tombstone for an unknown key changes nothing.
 
-        producer: the producer whose transaction they are part of; None if they count at once.
+        producer: the producer whose transaction the records are part of; None if they count at once.
         """
         for key, value in records:
             if isinstance(key, OffsetCommitKey):
@@ -47,23 +47,23 @@ class HardState:
             self.fencing.wrote(producer)
 
     def end_transaction(self, marker: EndTxnMarker) -> None:
-        """Let the offsets that a transaction has committed count from now on, or forget them.
+        """Make a transaction's offsets count if it is committed, else forget them; note its epochs.
 
-        A transaction without offsets here changes nothing.
+        A transaction without offsets in this shard only changes the epochs.
         """
         self.fencing.ended(marker)
         for group_id, partition, value in self.pending.end(marker.producer_id, committed=marker.committed):
             self.of_group(group_id)[partition] = value
 
     def of_group(self, group_id: str) -> dict[tuple[str, int], OffsetCommitValue | bytes]:
-        """The offsets of a group as they are stored, to be written to; see `GroupOffsets`."""
+        """The dict that holds a group's offsets, for writing; see `GroupOffsets.stored`."""
         offsets = self.offsets.get(group_id)
         if offsets is None:
             offsets = self.offsets[group_id] = GroupOffsets()
         return offsets.stored
 
     def group_ids(self) -> Iterable[str]:
-        """Every group that has a record of any kind, once, in an order that only the records decide."""
+        """Every group that has a record of any kind, once. The order depends on the records alone."""
         return dict.fromkeys((*self.groups, *self.offsets, *self.pending.group_ids()))
 
     def values(self, group_id: str, partition: Partition) -> Iterator[OffsetCommitValue]:

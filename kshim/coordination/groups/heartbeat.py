@@ -1,9 +1,9 @@
-"""Heartbeat (12): "I am alive", answered with whether to join again. The most frequent request; O(1).
+"""Heartbeat (12): "I am alive"; the answer says whether to join again. The most frequent request; O(1).
 
-A member learns of a rebalance from the answer to a heartbeat. So the heartbeat of a member whose client can
-wait for its answer is parked while the group is stable: the answer leaves when a rebalance begins, when
-another request follows on its connection, or shortly before the member would send the next one. Sessions are
-not affected: they begin anew when a heartbeat arrives, parked or not.
+A member hears of a rebalance through the answer to a heartbeat. So, while the group is stable, the heartbeat
+of a client that can wait for the answer is parked. The answer leaves when a rebalance begins, when another
+request follows on its connection, or shortly before the member would send its next heartbeat. A session
+begins anew when a heartbeat arrives, parked or not.
 """
 
 from __future__ import annotations
@@ -20,20 +20,24 @@ from schemas.error_code import ErrorCode
 from schemas.messages.heartbeat import HeartbeatRequest
 
 FIRST_PARK_MS = 2_500
-"""How long the first heartbeat of a member is parked; the interval of most clients is 3 s."""
+"""How long a member's first heartbeat of a generation is parked, in ms; the interval of most
+clients is 3 s.
+"""
 LONGEST_PARK_MS = 8_000
-"""Clients give up a request that is not answered within 10 s or more."""
+"""The most that a heartbeat is parked, in ms. Clients give up a request after 10 s or more
+without an answer.
+"""
 EARLY_MS = 50
-"""How long before the next heartbeat is expected the answer leaves."""
+"""The answer leaves this long before the next heartbeat is expected, in ms."""
 
 _ANSWERS = ANSWERS[ApiKey.HEARTBEAT]
 
 
 def heartbeat(timers: Timers, now_ms: int, group: ClassicGroup, request: HeartbeatRequest) -> ErrorCode:
-    """Restart the member's session and tell it how the group stands.
+    """Restart the member's session, and return the answer: NONE, or the error.
 
-    A member that still holds the old generation is heard during the join phase: it is told
-    REBALANCE_IN_PROGRESS, and its session goes on.
+    During the join phase, members of the old generation may still send heartbeats: the answer is
+    REBALANCE_IN_PROGRESS, and their sessions restart as well.
     """
     answer = _ANSWERS[group.state]
     assert isinstance(answer, ErrorCode)
@@ -54,7 +58,7 @@ def heartbeat(timers: Timers, now_ms: int, group: ClassicGroup, request: Heartbe
 def heartbeat_that_waits(
     draft: Draft, group: ClassicGroup, caller: Caller, request: HeartbeatRequest
 ) -> None:
-    """The same, but parked if the group is stable."""
+    """Like `heartbeat`, but park the request if the group is stable."""
     error = heartbeat(draft.timers, draft.now_ms, group, request)
     if error is ErrorCode.NONE:
         member = group.members[request.member_id]
@@ -67,7 +71,9 @@ def heartbeat_that_waits(
 
 
 def _park_ms(member: Member, now_ms: int) -> int:
-    """Until shortly before the next heartbeat, if that comes after as long as this one did."""
+    """How long to park this heartbeat, in ms: until shortly before the next one, which is expected after the
+    same time that passed between the last two.
+    """
     if member.heartbeat_at_ms is None:
         expected_ms = FIRST_PARK_MS
     else:

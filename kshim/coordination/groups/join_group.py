@@ -1,8 +1,9 @@
 """JoinGroup (11): who may join, under which id, and whether that starts a rebalance.
 
-The order of the checks is Apache Kafka's, since it decides which of two errors a client sees. A JoinGroup
-without a member id gets one: with MEMBER_ID_REQUIRED from v4 on (KIP-394), so that a client which gives up
-and retries does not leave a phantom member behind; at once for a static member (KIP-345) and below v4.
+The order of the checks is Apache Kafka's, since it decides which of two errors a client sees. The sender of a
+JoinGroup without a member id gets a new id. A static member (KIP-345), and any member below v4, joins with it
+at once. From v4 on, any other sender gets it with MEMBER_ID_REQUIRED and has to join again (KIP-394), so that
+a client that gives up and retries leaves no phantom member behind.
 """
 
 from __future__ import annotations
@@ -27,7 +28,9 @@ from schemas.messages.join_group import JoinGroupRequest, JoinGroupResponse
 
 FIRST_VERSION_THAT_REQUIRES_MEMBER_ID = 4
 LONGEST_PREFIX_BYTES = 32_767 - 37
-"""The longest client id or group instance id that leaves room in a member id for a dash and a UUID."""
+"""The longest client id or group instance id, in bytes, that leaves room for a dash and a UUID in a member
+id.
+"""
 
 
 def join_group(draft: Draft, group: ClassicGroup, caller: Caller, request: JoinGroupRequest) -> None:
@@ -47,15 +50,15 @@ def join_group(draft: Draft, group: ClassicGroup, caller: Caller, request: JoinG
 
 
 def refuse_join(draft: Draft, caller: Caller, error: ErrorCode, member_id: str = "") -> None:
-    """Answer with `error`; `member_id` is echoed where the request named one."""
+    """Answer with `error`, and with the member id of the request or the one handed out."""
     draft.reply(caller.token, JoinGroupResponse(error_code=error, member_id=member_id))
 
 
 def _has_room(draft: Draft, group: ClassicGroup, request: JoinGroupRequest) -> bool:
-    """Whether `group.max.size` allows this join.
+    """True if `group.max.size` allows this join.
 
     During a join phase only the members that have joined count. Apache Kafka refuses a static member that
-    comes back to a full group without its id; it is a member already, so here it is let in.
+    comes back to a full group without its id. kshim admits it, because it is a member already.
     """
     limit = draft.settings.group_max_size
     member_id = request.member_id or group.static_member_id(request.group_instance_id)
@@ -66,7 +69,7 @@ def _has_room(draft: Draft, group: ClassicGroup, request: JoinGroupRequest) -> b
 
 
 def _supported(group: ClassicGroup, request: JoinGroupRequest) -> Protocols | None:
-    """The protocols of the request; None if its sender may not join with them."""
+    """The protocols of the request; None if the sender may not join with them."""
     if len(request.protocols) > MOST_NAMES:
         return None
     protocols = Protocols.of(request.protocols)

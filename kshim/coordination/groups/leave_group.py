@@ -1,7 +1,7 @@
 """LeaveGroup (13): members leave, alone or many at once, with one rebalance for all of them.
 
-From v3 on a request lists members, also by instance id alone, which is how an administrator removes a static
-member (KIP-345); from v5 on with a reason (KIP-800).
+From v3 on a request lists members. It may name a static member by its instance id alone, which is how an
+administrator removes it (KIP-345). From v5 on a request gives reasons (KIP-800).
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ FIRST_VERSION_WITH_MEMBERS = 3
 
 
 def leave_group(draft: Draft, group: ClassicGroup, caller: Caller, request: LeaveGroupRequest) -> None:
-    """Remove the members that the request names, in its order, and rebalance once if one is gone.
+    """Remove the members that the request names, in its order; then rebalance once, if a member was removed.
 
-    An id that was handed out and never used is dropped without a rebalance; a join phase that waited for it
-    may end.
+    A member id that was handed out and never used is dropped without a rebalance; a join phase that waited
+    for it may end.
     """
     if group.state is State.DEAD:
         draft.reply(caller.token, LeaveGroupResponse(error_code=ErrorCode.COORDINATOR_NOT_AVAILABLE))
@@ -46,21 +46,21 @@ def leave_group(draft: Draft, group: ClassicGroup, caller: Caller, request: Leav
 
 
 def leaving(caller: Caller, request: LeaveGroupRequest) -> tuple[MemberIdentity, ...]:
-    """The members that leave; below v3 a request names one."""
+    """The members that a request names; below v3 it names one."""
     if caller.api_version >= FIRST_VERSION_WITH_MEMBERS:
         return request.members
     return (MemberIdentity(member_id=request.member_id),)
 
 
 def left_group(caller: Caller, members: Sequence[MemberResponse]) -> LeaveGroupResponse:
-    """The answer; below v3 the one member's error is the answer's own."""
+    """The answer; below v3 its error is that of the only member."""
     if caller.api_version >= FIRST_VERSION_WITH_MEMBERS:
         return LeaveGroupResponse(error_code=ErrorCode.NONE, members=members)
     return LeaveGroupResponse(error_code=members[0].error_code)
 
 
 def unknown_members(caller: Caller, request: LeaveGroupRequest) -> LeaveGroupResponse:
-    """The answer for a group that does not exist: nobody in it is known."""
+    """The answer for a group that does not exist: all named members are unknown."""
     return left_group(caller, Mapped(_unknown, leaving(caller, request)))
 
 
@@ -80,7 +80,7 @@ def _leave(
         if error is not ErrorCode.NONE:
             return error
     member = group.members[member_id]
-    # A member leaves by itself with its id; an administrator names static ones by their instance ids.
+    # A member that leaves by itself names its member id; an administrator names the instance id alone.
     by_itself = bool(identity.member_id) and caller.client_id == member.client_id
     gone = left[who(member)] = Gone.LEFT if by_itself else Gone.REMOVED
     remove_member(draft, group, member_id, gone)

@@ -1,4 +1,4 @@
-"""One member of a classic group: what it offers, what it was given, and its parked requests."""
+"""One member of a classic group: its protocols, its assignment, and its parked requests."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from schemas.messages.join_group import JoinGroupRequestProtocol
 
 @dataclass(slots=True)
 class Member:
-    """A member id and all that belongs to it."""
+    """A member of a group, by its member id."""
 
     group_id: str
     member_id: str
@@ -24,17 +24,17 @@ class Member:
     protocols: Protocols
     assignment: bytes = b""
     holds: bytes = b""
-    """The assignment that it was given last."""
+    """The last assignment that was sent to the member."""
     is_new: bool = False
-    """True until the first join phase that it takes part in completes: its parked join may then time out."""
+    """True until the member's first join phase completes; until then its parked JoinGroup may time out."""
     parked_join: int | None = None
-    """The token of its JoinGroup, while that is held without an answer."""
+    """The token of its parked JoinGroup, if there is one."""
     parked_sync: int | None = None
-    """The token of its SyncGroup, while that is held without an answer."""
+    """The token of its parked SyncGroup, if there is one."""
     parked_heartbeat: int | None = None
-    """The token of its Heartbeat, while that is held without an answer."""
+    """The token of its parked Heartbeat, if there is one."""
     heartbeat_at_ms: int | None = None
-    """When its last heartbeat came that may be parked; None before the first one."""
+    """When its last heartbeat of a kind that may be parked came; None before the generation's first one."""
     timer: TimerKey = field(init=False)
     heartbeat_timer: TimerKey = field(init=False)
 
@@ -42,27 +42,31 @@ class Member:
         self.rename(self.member_id)
 
     def rename(self, member_id: str) -> None:
-        """Go by another id from now on; the timers of the old one are not touched."""
+        """Change the member id, and so the keys of the timers; timers that are armed under the
+        old id stay.
+        """
         self.member_id = member_id
         self.timer = TimerKey(TimerKind.MEMBER, self.group_id, member_id)
         self.heartbeat_timer = TimerKey(TimerKind.HEARTBEAT, self.group_id, member_id)
 
     @property
     def is_static(self) -> bool:
-        """Whether it has a group instance id (KIP-345)."""
+        """True if the member has a group instance id (KIP-345)."""
         return self.group_instance_id is not None
 
     @property
     def is_waiting(self) -> bool:
-        """Whether its session must not expire: while its request is parked it cannot send heartbeats."""
+        """True if the session must not expire: the member cannot send heartbeats while its
+        request is parked.
+        """
         return not self.is_new and (self.parked_join is not None or self.parked_sync is not None)
 
     def metadata(self, protocol_name: str | None) -> bytes:
-        """The subscription bytes that it sent for `protocol_name`; empty when it does not offer it."""
+        """The metadata that the member sent for `protocol_name`; empty if it does not offer that protocol."""
         return self.protocols.metadata(protocol_name)
 
     def to_metadata(self, protocol_name: str | None) -> MemberMetadata:
-        """The member as it stands in the group's record."""
+        """The member's entry in the group's record."""
         return MemberMetadata(
             member_id=self.member_id,
             group_instance_id=self.group_instance_id,
@@ -76,7 +80,9 @@ class Member:
 
     @classmethod
     def from_metadata(cls, group_id: str, protocol_name: str | None, stored: MemberMetadata) -> Member:
-        """The member that a group's record describes; all it is known to offer is the chosen protocol."""
+        """The member that a group's record describes. It offers the chosen protocol alone: no other is
+        stored.
+        """
         unset = stored.rebalance_timeout == -1
         return cls(
             group_id=group_id,

@@ -26,7 +26,9 @@ def update_member(
     request: JoinGroupRequest,
     protocols: Protocols,
 ) -> None:
-    """Update a member from its JoinGroup, except for its client id and host; park the JoinGroup."""
+    """Update a member's protocols and timeouts from its JoinGroup, and park the JoinGroup. Its client id and
+    host stay as they were.
+    """
     group.set_protocols(member, protocols)
     member.session_timeout_ms = request.session_timeout_ms
     member.rebalance_timeout_ms = rebalance_timeout_ms(caller, request)
@@ -34,12 +36,12 @@ def update_member(
 
 
 def rebalance_timeout_ms(caller: Caller, request: JoinGroupRequest) -> int:
-    """The rebalance timeout of a JoinGroup; v0 has none, so its session timeout serves for both (KIP-62)."""
+    """The rebalance timeout of a JoinGroup. v0 has no such field, so the session timeout is used (KIP-62)."""
     return request.rebalance_timeout_ms if caller.api_version > 0 else request.session_timeout_ms
 
 
 def park_join(draft: Draft, group: ClassicGroup, member: Member, token: int) -> None:
-    """Hold `member`'s JoinGroup until the join phase ends; answer an older one REBALANCE_IN_PROGRESS."""
+    """Park `member`'s JoinGroup until the join phase ends; answer its older one REBALANCE_IN_PROGRESS."""
     older = group.park_join(member, token)
     joins(draft, group, member)
     if older is not None:
@@ -52,7 +54,7 @@ def park_join(draft: Draft, group: ClassicGroup, member: Member, token: int) -> 
 def remove_member(draft: Draft, group: ClassicGroup, member_id: str, gone: Gone) -> None:
     """Remove a member or a pending id; answer the member's parked requests UNKNOWN_MEMBER_ID.
 
-    Apache Kafka leaves a removed member's parked SyncGroup unanswered; here no request is forgotten.
+    Apache Kafka leaves a removed member's parked SyncGroup unanswered; kshim answers every request.
     """
     draft.timers.cancel(TimerKey(TimerKind.MEMBER, group.group_id, member_id))
     member = group.remove(member_id)
