@@ -1,4 +1,4 @@
-"""Checks of what must hold at the end of a run, made on all its events."""
+"""Checks, from all events of a run, what must hold at its end."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from kshim.demo.events import Acknowledged, Assigned, Committed, Counted, Event, GroupSeen, Received
 
 SHOWN = 3
-"""A failed check shows at most so many examples."""
+"""Most examples that a failed check shows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,14 +20,14 @@ class Check:
 
 
 def broken(history: Sequence[Event]) -> tuple[Check, ...]:
-    """The failed checks among those that must hold at any moment; a run that failed half-way shows them."""
+    """The failed checks among those that must hold at any moment, for a run that failed half-way."""
     return tuple(
         check for check in (unchanged(history), offsets_kept(history), one_owner(history)) if not check.holds
     )
 
 
 def checks(history: Sequence[Event]) -> tuple[Check, ...]:
-    """All checks; that of Spark's count only if Spark counted."""
+    """All checks. The check of Spark's count is included only if Spark has counted."""
     counted = [event for event in history if isinstance(event, Counted)]
     return (
         all_received(history),

@@ -29,15 +29,15 @@ class Told(ConsumerRebalanceListener):  # type: ignore[misc]
         self.consumer = consumer
 
     def on_partitions_revoked(self, revoked: Iterable[TopicPartition]) -> None:
-        """The group rebalances: the member gives these partitions back."""
+        """Report that the member gives these partitions back, because the group rebalances."""
         tell(Revoked(name=self.name, at_ms=now_ms(), partitions=numbers(revoked)))
 
     def on_partitions_lost(self, lost: Iterable[TopicPartition]) -> None:
-        """The group went on without this member."""
+        """Report that the member has lost these partitions: the group went on without it."""
         tell(Revoked(name=self.name, at_ms=now_ms(), partitions=numbers(lost)))
 
     def on_partitions_assigned(self, assigned: Iterable[TopicPartition]) -> None:
-        """The rebalance is over for this member."""
+        """Report the new assignment: for this member the rebalance is over."""
         generation = self.consumer.group_metadata().generation_id
         tell(Assigned(name=self.name, at_ms=now_ms(), generation=generation, partitions=numbers(assigned)))
 
@@ -89,7 +89,7 @@ def consume(arguments: list[str], stop: Signal) -> None:
     tell(Joining(name=name, at_ms=now_ms()))
     while not stop.is_set():
         if records := poll(consumer):
-            # Reported before they are committed: so every committed record is known to have been received.
+            # Report records before committing them, so that every committed record is known to be received.
             tell(Received(name=name, at_ms=now_ms(), records=records))
             commit(name, consumer, topic, records)
         stop.wait(PAUSE_MS / 1000)

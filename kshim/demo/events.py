@@ -25,7 +25,7 @@ class Event:
     """Something that a process of the run did or saw."""
 
     name: str
-    """The process."""
+    """The name of the process."""
     at_ms: int
 
 
@@ -49,7 +49,7 @@ class Exited(Event):
     """The process has ended."""
 
     status: int
-    """As subprocess gives it: negative for a signal."""
+    """The exit status, negative for a signal, as in subprocess."""
     said: str
     """The last line of its standard error."""
 
@@ -59,7 +59,7 @@ class Failed(Event):
     """The process cannot go on."""
 
     error: str
-    """One line."""
+    """The error in one line."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

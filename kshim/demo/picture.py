@@ -25,13 +25,13 @@ SHORTEST_BAR = 8
 LONGEST_BAR = 32
 EIGHTHS = " ▏▎▍▌▋▊▉█"
 FULL_BAR_AT_LEAST = 100
-"""So many records of lag fill the bar, unless the run has had more."""
+"""The lag, in records, that fills the bar, unless the run has had a larger one."""
 SIDE_BY_SIDE = 136
 """From this terminal width on, the story stands beside the members."""
 
 
 def colour(name: str) -> str:
-    """The consumer's colour, the same everywhere."""
+    """The consumer's colour, everywhere in the view."""
     return COLOURS.get(name, "white")
 
 
@@ -41,7 +41,10 @@ def seconds(at_ms: int, since_ms: int) -> str:
 
 
 def bar(amount: int, full: int, width: int) -> str:
-    """A bar for `amount`, in eighths of a cell: `width` cells for `full`; the least amount is visible."""
+    """A bar for `amount`, in eighths of a cell.
+
+    `full` takes `width` cells; even the least amount is visible.
+    """
     eighths = min(width * 8, -(-amount * width * 8 // full))
     whole, part = divmod(eighths, 8)
     return ("█" * whole + (EIGHTHS[part] if part else "")).ljust(width)
@@ -59,7 +62,7 @@ def cells(name: str, held: Sequence[int], partitions: int, alive: bool) -> Text:
 
 
 def lag_cell(lag: int, full: int, width: int) -> Text:
-    """The bar and the figure."""
+    """A bar and a number for a lag."""
     style = "red" if lag * 2 > full else "yellow" if lag * 5 > full else "green"
     return Text.assemble((bar(lag, full, width), style), f"{lag:>6,}")
 
@@ -97,7 +100,7 @@ def member_row(
 
 
 def group_state(scene: Scene) -> str:
-    """The group's state as the server names it; "Dead", its word for an unknown group, is "not there yet"."""
+    """The group's state as the server names it, but "not there yet" for "Dead", an unknown group."""
     if not (scene.seen and scene.reachable):
         return "out of reach"
     return "not there yet" if scene.seen.state == "Dead" else scene.seen.state
@@ -126,7 +129,7 @@ def counts_line(scene: Scene) -> Text:
 
 
 def members_panel(scene: Scene, full_lag: int, width: int) -> Panel:
-    """The server, the members, the figures."""
+    """The panel with the server, the members and the counts of records."""
     table = members_table(scene, full_lag, width)
     body = Group(server_line(scene), Text(), table, Text(), counts_line(scene))
     return Panel(

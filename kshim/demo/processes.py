@@ -1,7 +1,7 @@
-"""The processes of a run, which are started, killed and stopped by name; their events arrive in one inbox.
+"""Starts, kills and stops the processes of a run, by name. Their events arrive in one inbox.
 
-Each has its own process group, so that Ctrl-C reaches only the parent, and a kill also reaches the process's
-children.
+Each process has its own process group, so that Ctrl-C reaches only the parent, and a kill also reaches the
+process's children.
 """
 
 import contextlib
@@ -21,7 +21,7 @@ READY = "kshim ready "
 
 
 class Processes:
-    """Use as a context: no process outlives it."""
+    """The running processes. As a context manager, it ends them all at the end of the block."""
 
     def __init__(self, log_dir: Path, inbox: SimpleQueue[Event]) -> None:
         self.inbox = inbox
@@ -50,7 +50,7 @@ class Processes:
         self._readers.append(reader)
 
     def kill(self, name: str) -> None:
-        """Send SIGKILL: the process gets no chance to say good-bye."""
+        """Send SIGKILL: the process cannot leave the group or close its connections."""
         self.inbox.put(Killed(name=name, at_ms=now_ms()))
         self._signal(self._running[name], signal.SIGKILL)
 

@@ -11,7 +11,7 @@ from kshim.demo.worker import one_line, run, tell
 
 PAUSE_MS = 50
 RECORDS_AT_ONCE = 5
-"""With PAUSE_MS, one hundred records per second."""
+"""Records between two pauses of PAUSE_MS: one hundred records per second."""
 KEYS = 60
 FLUSH_TIMEOUT_S = 20
 

@@ -28,7 +28,7 @@ class Trigger:
     verb: str
 
     def answered_by(self, members: Iterable[str]) -> bool:
-        """Whether a generation with these members reflects the trigger."""
+        """True if a generation with these members reflects the trigger."""
         return self.name == SERVER or (self.name in members) == (self.verb == JOINS)
 
 
@@ -48,7 +48,7 @@ class Rebalance:
     done_ms: int
     """When the last member got its partitions; after a restart, when all have committed again."""
     kept: bool = False
-    """The group kept its generation through a restart: `before == after`."""
+    """True if the group kept its generation through a restart: `before == after`."""
 
     @property
     def took_ms(self) -> int:

@@ -19,7 +19,7 @@ SHORTLY_MS = 1_000
 
 
 def report(console: Console, scene: Scene) -> bool:
-    """Print the rebalances, then the checks or why the run failed. Returns whether all checks hold."""
+    """Print the rebalances, then the checks or why the run failed. Return True if all checks hold."""
     console.print()
     if found := rebalances(scene.history):
         console.print(rebalance_table(found, scene.began_ms, scene.partitions))

@@ -1,4 +1,4 @@
-"""A whole run: plays the story's steps with real processes, and shows them."""
+"""Plays the story's steps with real processes, and shows them."""
 
 import shlex
 import signal
@@ -40,8 +40,8 @@ class RunInterrupted(Exception):
 def free_port() -> int:
     """A free port below the range that the system gives to outgoing connections.
 
-    While the server is down its clients go on connecting. With a port of that range, the system could give it
-    to one of them, and the server could not come back.
+    While the server is down, its clients go on trying to connect. The system could give a port of that range
+    to one of these connections, and the server could not listen there again.
     """
     for port in range(20_000 + now_ms() % 10_000, 32_768):
         with socket.socket() as probe:
@@ -56,7 +56,9 @@ def free_port() -> int:
 
 @contextmanager
 def signals_told(inbox: SimpleQueue[Event]) -> Iterator[None]:
-    """Within: SIGINT, SIGTERM and SIGHUP become events in the inbox, so that none interrupts an action."""
+    """Turn SIGINT, SIGTERM and SIGHUP into events in the inbox within the block, so none interrupts an
+    action.
+    """
 
     def tell(number: int, frame: FrameType | None) -> None:
         inbox.put(Interrupted(name=signal.Signals(number).name, at_ms=now_ms()))
@@ -104,14 +106,14 @@ class Run:
         raise RunFailed
 
     def go_on(self, seconds: float) -> None:
-        """Let all processes work undisturbed for so long."""
+        """Leave all processes undisturbed for `seconds`."""
         until_ms = now_ms() + int(seconds * 1000)
         self.take_in(timeout_s=0)
         while (left_ms := until_ms - now_ms()) > 0:
             self.take_in(min(TICK_S, left_ms / 1000))
 
     def take_in(self, timeout_s: float) -> None:
-        """Wait at most `timeout_s` for an event, then apply all that are in the inbox."""
+        """Wait at most `timeout_s` for an event, then apply all events in the inbox."""
         try:
             event = self.processes.inbox.get(block=timeout_s > 0, timeout=timeout_s or None)
             while True:

@@ -42,7 +42,7 @@ class Member:
 
     @property
     def lives(self) -> bool:
-        """Whether it was neither killed nor has left."""
+        """True if the member was neither killed nor has left."""
         return self.state not in GONE
 
 
@@ -73,9 +73,9 @@ class Scene:
     reachable: bool = False
     counted: Counted | None = None
     most_lag: int = 0
-    """The furthest that any member has been behind."""
+    """The largest lag that any member has had, in records."""
     failure: str | None = None
-    """Why the run cannot go on."""
+    """Why the run cannot go on; None while it can."""
     asked: set[str] = field(default_factory=set)
     """The processes that the parent has killed or asked to stop."""
     exited: set[str] = field(default_factory=set)
@@ -139,7 +139,7 @@ class Scene:
         self._apply_any(event)
 
     def _cast(self, name: str) -> None:
-        """Add a process, whose name tells its kind."""
+        """Add a process to the scene. Its kind follows from its name."""
         if name.startswith("consumer"):
             self.members[name] = Member()
         elif name.startswith("producer"):
@@ -198,7 +198,7 @@ class Scene:
                 self.counted = event
 
     def _apply_any(self, event: Event) -> None:
-        """A process that fails or ends unasked ends the run; the first reason is kept."""
+        """Apply an event of any process. If a process fails or ends unasked, note why the run must end."""
         match event:
             case Exited():
                 finished = event.name == SPARK and event.status == 0

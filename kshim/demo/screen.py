@@ -1,4 +1,4 @@
-"""The view of a run: live in a terminal, plain lines anywhere else."""
+"""The view of a run: live in a terminal, plain lines elsewhere."""
 
 from collections.abc import Sequence
 from typing import Protocol, Self
@@ -16,7 +16,7 @@ FIGURES_EVERY_MS = 2_000
 
 
 class Screen(Protocol):
-    """Shows a run while it goes on."""
+    """Shows a run under way."""
 
     def tell(self, event: Event) -> None:
         """Show one event."""
@@ -28,7 +28,7 @@ class Screen(Protocol):
         """Begin to show."""
 
     def __exit__(self, *error: object) -> None:
-        """End; the last view stays on the terminal."""
+        """End the view. Its last state stays on the terminal."""
 
 
 def screen_for(console: Console) -> Screen:
@@ -46,7 +46,7 @@ class LiveScreen:
         self.drawn_ms = 0
 
     def tell(self, event: Event) -> None:
-        """Do nothing: the table shows it."""
+        """Do nothing: the table shows the event's effect."""
 
     def show(self, scene: Scene, story: Sequence[Progress]) -> None:
         """Draw the state, at most PER_SECOND times a second."""
@@ -64,7 +64,7 @@ class LiveScreen:
 
 
 class PlainScreen:
-    """One line for each event, and the figures every two seconds."""
+    """Prints one line for each event, and the counts every two seconds."""
 
     def __init__(self, console: Console) -> None:
         self.console = console
@@ -86,12 +86,12 @@ class PlainScreen:
             self.line(at_ms, text)
 
     def tell(self, event: Event) -> None:
-        """Print a line, if the event has words."""
+        """Print a line, unless `words` has none for the event."""
         if text := words(event):
             self.line(event.at_ms, f"  {event.name} {text}")
 
     def show(self, scene: Scene, story: Sequence[Progress]) -> None:
-        """Print the steps that have begun or ended since, and every two seconds the figures."""
+        """Print the steps that have begun or ended since the last call, and every two seconds the counts."""
         for progress in story:
             self.once(progress.began_ms, f"* {progress.step.title}")
             self.once(progress.done_ms, f"  done: {progress.step.title}")
@@ -116,7 +116,7 @@ def numbers(partitions: Sequence[int]) -> str:
 
 
 def words(event: Event) -> str:
-    """An event in words, to follow the process's name; "" for events that come all the time."""
+    """An event as a predicate to put behind the process's name; "" for events that come all the time."""
     match event:
         case Ready():
             return f"accepts connections at {event.address}"

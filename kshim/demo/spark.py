@@ -1,4 +1,4 @@
-"""Spark's own Kafka source, from PySpark, counts the records of the topic."""
+"""Counts the topic's records with PySpark and Spark's own Kafka source."""
 
 import tempfile
 from threading import Event as Signal
@@ -13,7 +13,7 @@ from kshim.spark.connector import connector
 
 
 def session() -> SparkSession:
-    """A local Spark with its Kafka source, which it fetches from Maven's central repository once."""
+    """A local Spark with its Kafka source, which is downloaded once from Maven's central repository."""
     source, scratch = connector(pyspark.__version__), tempfile.gettempdir()
     builder = (
         SparkSession.builder.appName("kshim demo")

@@ -1,4 +1,7 @@
-"""The story as data: each step's action, and what must be seen before the next step."""
+"""The story as data: each step's action, and the effect that must be seen before the next step.
+
+A function of (scene, since_ms) returns what its condition, the docstring, still lacks; "" once it holds.
+"""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -11,7 +14,7 @@ VICTIM = CONSUMERS[1]
 SURVIVORS = (CONSUMERS[0], CONSUMERS[2])
 PRODUCERS = ("producer-1", "producer-2")
 DARK_MS = 1_000
-"""The server stays down for at least so long."""
+"""Least time that the server stays down."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,16 +48,16 @@ class Step:
     title: str
     action: Action
     awaits: Callable[[Scene, int], str]
-    """awaits(scene, since_ms) names what has not been seen since the action; "" once all has been."""
+    """awaits(scene, since_ms) returns what has not been seen since the action; "" once everything has."""
     steady: bool = False
-    """Whether the run goes on undisturbed for a while after the step."""
+    """True if the run goes on undisturbed for a while after the step."""
     timeout_s: int = 30
-    """The run fails if the effect is not seen in this time."""
+    """The run fails if the effect is not seen within this time."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Progress:
-    """When a step began and was done."""
+    """When a step began, and when it was done."""
 
     step: Step
     began_ms: int | None = None

@@ -1,4 +1,6 @@
-"""An ordinary kafka-python admin client: creates the topic, then repeatedly asks for the group's state."""
+"""An ordinary kafka-python admin client: it creates the topic, then asks again and again for the group's
+state.
+"""
 
 from threading import Event as Signal
 from typing import Any
@@ -45,7 +47,10 @@ def look(admin: KafkaAdminClient, name: str, group_id: str, partitions: list[Top
 
 
 def watch(arguments: list[str], stop: Signal) -> None:
-    """Create the topic, then look until asked to stop. Arguments: NAME BOOTSTRAP GROUP TOPIC PARTITIONS."""
+    """Create the topic, then report the group's state until asked to stop.
+
+    Arguments: NAME BOOTSTRAP GROUP TOPIC PARTITIONS.
+    """
     name, bootstrap, group_id, topic, count = arguments
     admin = KafkaAdminClient(
         bootstrap_servers=bootstrap,

@@ -1,7 +1,7 @@
-"""What every worker process has in common: it prints events on stdout, and ends when its stdin is closed.
+"""The common part of all worker processes: they print events on stdout, and end when their stdin is closed.
 
-The parent closes stdin to stop a worker in good order. When the parent dies, in whatever way, the operating
-system closes it, so that no worker outlives the run.
+The parent closes a worker's stdin to stop it in good order. If the parent dies, the operating system closes
+it, so no worker outlives the run.
 """
 
 import logging
