@@ -43,7 +43,7 @@ _HOME = {
 
 
 def __getattr__(name: str) -> object:
-    """Import what needs PySpark at its first use: the command line imports this package without PySpark."""
+    """Import names that need PySpark at first use: the command line imports this package without PySpark."""
     from importlib import import_module
 
     if name not in _HOME:

@@ -1,8 +1,8 @@
-"""The archive of Spark's classes, which Java maps into memory instead of loading each class anew.
+"""The archive of Spark's classes. Java maps it into memory instead of loading each class anew.
 
-When a JVM exits, it can archive the classes it has loaded (Java's application class-data sharing, JEP 350).
-Java ignores an archive that was made from other jars, or from jars elsewhere, so each installation of PySpark
-has one of its own.
+When a JVM exits, it can archive the classes that it has loaded (Java's application class-data sharing, JEP
+350). Java ignores an archive that was made from other jars, or from jars in another place, so each
+installation of PySpark needs an archive of its own.
 """
 
 from __future__ import annotations
@@ -20,37 +20,37 @@ _QUIET = ["-Xlog:cds=off", "-Xlog:cds+dynamic=off"]
 
 
 class Archive:
-    """The archive for one installation of PySpark, one Java and one class path, there or not.
+    """The archive for one installation of PySpark, one Java and one class path. It may not exist yet.
 
     cache: the directory of all archives. jars: the directory of Spark's jars. java: the version of Java.
-    class_path: the jars in front of Spark's; Java ignores an archive that was made with others.
+    class_path: the jars before Spark's; Java ignores an archive that was made with others.
     """
 
     def __init__(self, cache: Path, jars: Path, java: int, class_path: Sequence[Path] = ()) -> None:
         installation = _digest(bytes(jars), *map(_state, class_path))
         self.path = cache / f"spark-{installation}-java-{java}.jsa"
         self.new_path = self.path.with_suffix(f".{os.getpid()}")
-        """Where a JVM of this process writes an archive."""
+        """The path to which a JVM of this process writes a new archive."""
         self._jars = jars
         self._java = java
 
     def options(self) -> list[str]:
-        """The JVM's options: to use the archive if it is newer than the jars, else to make one at exit."""
+        """The JVM's options: use the archive if it is newer than the jars, else make one at exit."""
         if self.path.exists() and self.path.stat().st_mtime > self._jars.stat().st_mtime:
-            self.path.touch()  # it is in use
+            self.path.touch()  # so that it does not count as unused
             return [*_QUIET, f"-XX:SharedArchiveFile={self.path}"]
         if self._java >= FIRST_JAVA_WITH_ARCHIVES:
             return [*_QUIET, f"-XX:ArchiveClassesAtExit={self.new_path}"]
         return []
 
     def drop_new(self) -> None:
-        """Delete what a JVM of this process has archived, if it was not kept."""
+        """Delete the archive that a JVM of this process has written, unless it was kept."""
         self.new_path.unlink(missing_ok=True)
 
     def keep_new(self) -> None:
-        """Use what a JVM of this process has archived from now on; the JVM has exited.
+        """Use the new archive from now on. Call it after the JVM has exited.
 
-        Deletes archives that were not used for UNUSED_S, and what JVMs that were killed left behind.
+        Deletes archives that were not used for UNUSED_S, and those that killed JVMs have left behind.
         """
         if not self.new_path.exists():
             return
@@ -66,6 +66,6 @@ def _digest(*parts: bytes) -> str:
 
 
 def _state(jar: Path) -> bytes:
-    """What Java checks of a jar on the class path."""
+    """The properties of a jar that Java compares with the archive: path, size and time."""
     found = jar.stat()
     return b"%s %d %d" % (bytes(jar), found.st_size, found.st_mtime_ns)

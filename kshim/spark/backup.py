@@ -31,16 +31,16 @@ _COLUMNS = ("group", "topic", "partition", "offset", "leader_epoch", "metadata",
 
 
 def snapshot(commits: DataFrame, path: str) -> None:
-    """Save the rows of `latest_commits` as Parquet at `path`, replacing what was there."""
+    """Save the rows of `latest_commits` as Parquet at `path`, in place of any earlier snapshot."""
     commits.select(*_COLUMNS).write.mode("overwrite").parquet(path)
 
 
 def restore(spark: SparkSession, path: str, bootstrap: str, *, dry_run: bool = True) -> DataFrame:
-    """Commit the offsets that `snapshot` saved. Kafka refuses those of groups that have members now.
+    """Commit the offsets that `snapshot` saved. Kafka refuses them for groups that have members now.
 
     Returns one row for each partition of each group, with the columns of RESTORED. was: the offset committed
-    before, null if none. outcome: "same"; "restored", or with dry_run "would be restored"; else Kafka's
-    error. The driver holds the offsets of one group at a time, and the resulting rows.
+    before, or null. outcome: "same"; "restored", or with dry_run "would be restored"; or Kafka's error. The
+    driver holds the offsets of one group at a time, and the resulting rows.
     """
     try:
         kept = spark.read.parquet(path)

@@ -1,7 +1,7 @@
 """Kafka's wire types as column expressions, which run in the JVM: no Python code runs for a record.
 
-Positions count from 0. A read beyond the end of the data gives a smaller value or null, and leaves the
-position beyond the end for good. So a reader that ends exactly at the end has read only existing bytes.
+Positions count from 0. A read beyond the end of the data gives a smaller value or null, and from then on the
+position stays beyond the end. So a reader that ends exactly at the end has read only existing bytes.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from pyspark.sql import functions as fn
 Position: TypeAlias = Column | int
 
 LARGEST_UVARINT = 1 << 14
-"""Two bytes hold smaller values; longer texts are not read. Kafka accepts at most 4096 bytes of metadata."""
+"""Two bytes hold any smaller value. Longer texts are not read; Kafka accepts at most 4096 bytes of metadata.
+"""
 
 
 def let(value: Column, use: Callable[[Column], Column]) -> Column:
@@ -51,7 +52,7 @@ def raw(data: Column, at: Position, size: Column) -> Column:
 
 
 def uvarint(data: Column, at: Position) -> tuple[Column, Column]:
-    """The value, null from LARGEST_UVARINT on, and the number of bytes it takes."""
+    """The value, and the number of bytes it takes. A value of LARGEST_UVARINT or more is null."""
     first, second = (_digits(data, at + index, 1, 10).cast("int") for index in range(2))
     is_short = first < 0x80
     long = fn.when(second < 0x80, first - 0x80 + second * 0x80)

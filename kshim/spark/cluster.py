@@ -1,4 +1,4 @@
-"""What the driver asks the cluster directly: ends of partitions, times of single records, offsets of groups.
+"""The driver's own requests to the cluster: ends of partitions, times of single records, offsets of groups.
 
 All results grow with the number of partitions and groups, never with the number of records.
 """
@@ -18,7 +18,7 @@ from kshim.spark.errors import PipelineError
 
 TIMEOUT_MS = 5_000
 ONE_RECORD_BYTES = 1
-"""As the limit of a Fetch it gets the first batch, which always comes whole, and no second one."""
+"""A limit for a Fetch that returns only the first batch, which always comes whole."""
 
 UNCOMMITTED, COMMITTED = "read_uncommitted", "read_committed"
 
@@ -41,7 +41,7 @@ class GroupOffset(NamedTuple):
 
 @contextmanager
 def _told(bootstrap: str) -> Iterator[None]:
-    """Within: errors of the Kafka client are raised as PipelineError."""
+    """Raise errors of the Kafka client as PipelineError within the block."""
     try:
         yield
     except KafkaError as error:
@@ -68,15 +68,19 @@ def _admin(bootstrap: str) -> Any:
 
 
 def partition_count(bootstrap: str, topic: str) -> int:
-    """The number of a topic's partitions; 0 if it does not exist. Raises PipelineError without an answer."""
+    """The number of a topic's partitions; 0 if it does not exist.
+
+    Raises PipelineError if no server answers.
+    """
     with _told(bootstrap), _consumer(bootstrap) as consumer:
         return len(consumer.partitions_for_topic(topic) or ())
 
 
 def record_count(bootstrap: str, topic: str) -> int:
-    """How many records a topic has, at most: compaction leaves gaps. 0 for an unknown topic.
+    """The number of a topic's offsets; it has fewer records if compaction has left gaps. 0 for an unknown
+    topic.
 
-    Raises PipelineError without an answer.
+    Raises PipelineError if no server answers.
     """
     with _told(bootstrap), _consumer(bootstrap) as consumer:
         partitions = [TopicPartition(topic, index) for index in consumer.partitions_for_topic(topic) or ()]
@@ -89,7 +93,7 @@ def end_offsets(
 ) -> list[Position]:
     """The end offset of each partition of the topics; with read_committed, its last stable offset.
 
-    topics: None for all of the cluster; those that do not exist are left out.
+    topics: None for all topics of the cluster. Topics that do not exist are left out.
     """
     with _told(bootstrap), _consumer(bootstrap, isolation_level=isolation_level) as consumer:
         topics = consumer.topics() if topics is None else topics
@@ -105,10 +109,10 @@ def end_offsets(
 def ends_at(
     bootstrap: str, topics: Iterable[str], times_ms: Sequence[int]
 ) -> dict[tuple[str, int], list[int]]:
-    """For each partition of the topics, by (topic, partition), its end offset at each of the times.
+    """The end offsets of each partition at each of the times, by (topic, partition).
 
-    That is the offset of the first record that is not older. Topics that do not exist are left out. Costs one
-    request for each time and broker.
+    The end at a time is the offset of the first record that is not older. Topics that do not exist are left
+    out. This takes one request for each time and broker.
     """
     now = {(at.topic, at.partition): at.offset for at in end_offsets(bootstrap, topics)}
     ends: dict[tuple[str, int], list[int]] = {at: [] for at in now}
@@ -125,7 +129,7 @@ def ends_at(
 
 
 def oldest_record_ms(bootstrap: str, topic: str) -> int | None:
-    """The timestamp of the oldest record of a topic, in ms; None if it has none."""
+    """The timestamp of the oldest record of a topic, in ms; None if the topic has no records."""
     with _told(bootstrap), _consumer(bootstrap) as consumer:
         partitions = [TopicPartition(topic, index) for index in consumer.partitions_for_topic(topic) or ()]
         starts = consumer.beginning_offsets(partitions)
@@ -135,9 +139,10 @@ def oldest_record_ms(bootstrap: str, topic: str) -> int | None:
 
 
 def record_times(bootstrap: str, positions: Iterable[Position]) -> dict[Position, int]:
-    """The timestamp, in ms, of the first record at or after each position; fetches one batch for each.
+    """The timestamp, in ms, of the first record at or after each position. Fetches one batch for each
+    position.
 
-    Positions without such a record are left out.
+    Positions without a record there or later are left out.
     """
     times: dict[Position, int] = {}
     with (
@@ -162,7 +167,7 @@ def record_times(bootstrap: str, positions: Iterable[Position]) -> dict[Position
 
 
 def _rounds(positions: Iterable[Position]) -> Iterator[dict[TopicPartition, Position]]:
-    """The positions, grouped so that each round has one per partition, as a consumer can have only one."""
+    """Group positions into rounds with at most one position per partition, as a consumer has only one."""
     by_partition: dict[TopicPartition, list[Position]] = defaultdict(list)
     for position in sorted(set(positions)):
         by_partition[TopicPartition(position.topic, position.partition)].append(position)

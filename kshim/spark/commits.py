@@ -16,7 +16,7 @@ def latest_commits(rows: DataFrame, known: DataFrame | None = None) -> DataFrame
     """The last commit of each group for each partition; deleted offsets are left out.
 
     Columns: group, topic, partition, offset, leader_epoch, metadata, commit_time, log_partition, log_offset;
-    and since: when the group first committed this offset after its last commit of another one.
+    and since: when the group changed to this offset; later commits of the same offset do not count.
 
     rows: from `decode`. known: this function's result for the part of the log before `rows`.
     """
@@ -34,7 +34,7 @@ def latest_commits(rows: DataFrame, known: DataFrame | None = None) -> DataFrame
 
 
 def moving_commits(rows: DataFrame, *more: str, known: DataFrame | None = None) -> DataFrame:
-    """Each commit, and moved_at, its position, if it changed the group's offset, else null.
+    """All commits, with a column moved_at: the commit's position if it changed the group's offset, else null.
 
     rows: from `decode`; `more` of its columns are kept. known: as for `latest_commits`.
     """
@@ -54,13 +54,13 @@ def group_lag(
 ) -> DataFrame:
     """How far each group is behind, in records and in seconds.
 
-    commits: from `latest_commits`. ends: topic, partition, end_offset. heads: topic, partition, offset,
-    record_time, the timestamp of the first record that the group has not committed; without heads lag_seconds
-    is null. now: by default the time at which the query runs.
+    commits: from `latest_commits`. ends: topic, partition, end_offset. heads: topic, partition, offset, and
+    record_time, the timestamp of the first record that the group has not committed; without heads,
+    lag_seconds is null. now: by default the time at which the query runs.
 
-    Adds end_offset, lag (0 if the commit is beyond the end), lag_seconds (0 without lag), and beyond_end: the
-    commit is beyond the end, as after a topic was created anew. For a deleted topic end_offset and lag are
-    null.
+    Adds end_offset, lag (0 if the commit is beyond the end), lag_seconds (0 without lag), and beyond_end:
+    true if the commit is beyond the end, which happens when a topic is created anew. For a deleted topic,
+    end_offset and lag are null.
     """
     joined = commits.join(ends, ["topic", "partition"], "left")
     behind = fn.col("end_offset") - fn.col("offset")
@@ -82,7 +82,7 @@ def group_lag(
 
 
 def stuck(lag: DataFrame, for_seconds: float, now: Column | None = None) -> DataFrame:
-    """The rows of `group_lag` that have lag and whose offset has not changed for `for_seconds` or longer.
+    """The rows of `group_lag` with lag and an offset that has not changed for `for_seconds` or longer.
 
     Adds stuck_seconds.
     """
@@ -92,7 +92,7 @@ def stuck(lag: DataFrame, for_seconds: float, now: Column | None = None) -> Data
 
 
 def stuck_seconds(now: Column | None = None) -> Column:
-    """For how long the offset of a row of `group_lag` has not changed."""
+    """How long the offset of a row of `group_lag` has not changed, in seconds."""
     return _now(now) - _seconds(fn.col("since"))
 
 

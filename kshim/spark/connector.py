@@ -1,8 +1,9 @@
 """Spark's own Kafka connector: the jars that belong to a PySpark, fetched once.
 
-The connector has PySpark's version, but is not in PySpark's wheel. See Spark's "Structured Streaming + Kafka
-Integration Guide". Ivy, which is in the wheel, fetches it and what it needs; it would do so in every start of
-Spark with `spark.jars.packages`, which takes seconds, and jars that are known before can be archived.
+The connector has the same version as PySpark, but is not in PySpark's wheel. See Spark's "Structured
+Streaming + Kafka Integration Guide". Ivy, which is in the wheel, downloads it with its dependencies. With
+`spark.jars.packages` Ivy would run at every start of Spark, which takes seconds; and the classes of jars can
+be archived only if the jars are known before the start.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ FETCH_TIMEOUT_S: Final = 300
 
 REPOSITORIES, IVY_SETTINGS = "spark.jars.repositories", "spark.jars.ivySettings"
 
-# Only Maven's central repository and what the user names: Maven's local one may hold a POM without its jar,
-# which Ivy would take for the whole artifact.
+# Only Maven's central repository, and repositories that the user names. Maven's local repository may have a
+# POM without its jar, which Ivy would take for the whole artifact.
 _SETTINGS: Final = """\
 <ivysettings>
   <settings defaultResolver="all"/>
@@ -61,18 +62,19 @@ def default_cache() -> Path:
 
 
 def is_kept(pyspark_version: str, cache: Path) -> bool:
-    """Whether the connector need not be fetched any more."""
+    """True if the connector is in the cache already."""
     return bool(_kept(pyspark_version, cache))
 
 
 def connector_jars(
     pyspark_version: str, spark_jars: Path, cache: Path, settings: Mapping[str, str]
 ) -> list[Path]:
-    """The connector's jars and those that it needs and Spark has not; fetched now if they are not there.
+    """The connector's jars, and those of its dependencies that Spark lacks. Downloads them if they are
+    missing.
 
-    spark_jars: the directory of Spark's own. cache: where to keep them. settings: Spark's; of these, the ones
-    that name other repositories are used. Raises SparkUnavailable with the resolver's reason, or
-    without Java.
+    spark_jars: the directory of Spark's own jars. cache: the directory to keep the new ones in. settings:
+    Spark's settings; those that name repositories are used. Raises SparkUnavailable with the resolver's
+    reason, or if Java is missing.
     """
     if not is_kept(pyspark_version, cache):
         check_java(pyspark_version)
@@ -97,7 +99,7 @@ def _kept(pyspark_version: str, cache: Path) -> list[Path]:
 
 
 def _fetch(coordinates: str, spark_jars: Path, directory: Path, settings: Mapping[str, str]) -> Path:
-    """The directory of the fetched jars, below `directory`."""
+    """Download the jars, and return their directory, below `directory`."""
     group, artifact, version = coordinates.split(":")
     (directory / "ivy.xml").write_text(_WANTED.format(group=group, artifact=artifact, version=version))
     jars = directory / "jars"
@@ -135,7 +137,9 @@ def _ivy_settings(directory: Path, settings: Mapping[str, str]) -> Path:
 
 
 def leave_out_known(jars: Path, known: Iterable[str]) -> None:
-    """Delete the jars of artifacts that Spark has itself, in any version: Spark was tested with its own."""
+    """Delete the jars of artifacts that Spark has in any version, because Spark was tested with its own
+    version.
+    """
     artifacts = {_artifact(name) for name in known}
     for jar in jars.glob("*.jar"):
         if _artifact(jar.name) in artifacts:
@@ -154,7 +158,7 @@ _DO: Final = (
 
 
 def why_not_fetched(coordinates: str, output: Iterable[str]) -> str:
-    """One line: the resolver's reason, from what it printed, and what to do."""
+    """Return one line: why the resolver failed, by its output, and what to do."""
     lines = [line.strip() for line in output if line.strip()]
     for pattern, said in _REASONS:
         for line in lines:
@@ -165,7 +169,7 @@ def why_not_fetched(coordinates: str, output: Iterable[str]) -> str:
     return f"Spark's connector {coordinates} cannot be fetched: {last}; {_DO}"
 
 
-# In this order, as what cannot be reached is also not found.
+# The order matters: if a repository cannot be reached, the output also says that the artifact is not found.
 _NO_ANSWER: Final = (
     "{coordinates} is not kept yet, and {what} does not answer ({why}): is there a network? Else " + _DO
 )

@@ -10,4 +10,4 @@ class SparkUnavailable(Exception):
 
 
 class SparkFailed(Exception):
-    """Spark gave up in the middle of its work, by no fault of the user's that is known."""
+    """Spark failed in the middle of its work, and no mistake of the user is known to be the cause."""

@@ -1,4 +1,4 @@
-"""The Java that Spark would start, and whether this Spark runs on it."""
+"""Finds the Java that Spark would start, and checks that this Spark runs on it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def java_command() -> str:
 
 
 def java_version(java: str) -> int:
-    """The version of a Java. Raises SparkUnavailable if it does not tell."""
+    """The version of a Java. Raises SparkUnavailable if `java -version` does not print it."""
     try:
         done = subprocess.run(
             [java, "-version"], capture_output=True, text=True, timeout=TIMEOUT_S, check=False
@@ -51,7 +51,10 @@ def oldest_java(pyspark_version: str) -> int:
 
 
 def check_java(pyspark_version: str) -> int:
-    """The version of Java. Raises SparkUnavailable if there is none, or this Spark does not run on it."""
+    """Return the version of Java.
+
+    Raises SparkUnavailable if Java is missing, or this Spark does not run on it.
+    """
     java = java_command()
     found, oldest = java_version(java), oldest_java(pyspark_version)
     if found < oldest:

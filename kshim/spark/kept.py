@@ -1,7 +1,7 @@
 """A table that a stream keeps up to date by merging each micro-batch into it.
 
-There are two directories: a batch reads one and writes the other, so that a failed batch can be repeated from
-the table as it was before. The merge decides how much the table holds.
+The table has two directories: a batch reads one and writes the other, so that a failed batch can be repeated
+from the unchanged table. The merge decides how much the table holds.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import DataStreamWriter
 
 Merge = Callable[[DataFrame | None, DataFrame], DataFrame]
-"""(the table, None before the first micro-batch; a micro-batch) -> the new table"""
+"""(the table, or None before the first micro-batch; a micro-batch) -> the new table"""
 Use = Callable[[DataFrame], None]
 
 
@@ -38,7 +38,7 @@ class KeptTable:
         return writer.option("checkpointLocation", f"{self._path}/checkpoint")
 
     def read(self, use: Use) -> None:
-        """Call `use` with the table, while no batch is being written; not before the first batch."""
+        """Call `use` with the table, while no batch is being written. Does nothing before the first batch."""
         with self._lock:
             if self._newest is not None:
                 use(self._spark.read.parquet(self._newest))

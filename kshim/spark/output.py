@@ -1,6 +1,6 @@
-"""What Spark's JVM prints: kept, and shown only on request, so that a command prints nothing but its answer.
+"""Keeps the output of Spark's JVM, and shows it only on request, so that a command prints only its answer.
 
-When the JVM does not start, PySpark knows only that it has exited; the reason is in what it printed.
+If the JVM does not start, PySpark knows only that it has exited. The reason is in the output.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ STDERR: Final = 2
 
 
 class Output:
-    """A pipe for the JVM to write to; its last MOST_LINES lines are kept.
+    """A pipe for the JVM's output, of which the last MOST_LINES lines are kept.
 
-    shown: whether to copy them to standard error, too.
+    shown: True to copy the output to standard error, too.
     """
 
     def __init__(self, *, shown: bool) -> None:
         self._reading, self.writing = os.pipe()
-        """`writing` is the end that the JVM gets; close_writing() when it has it."""
+        """`writing` is the end for the JVM. Call close_writing() once the JVM has it."""
         self._kept: deque[str] = deque(maxlen=MOST_LINES)
         self._shown = shown
         self._thread = threading.Thread(target=self._read, name="Spark's output", daemon=True)
@@ -34,7 +34,7 @@ class Output:
         os.close(self.writing)
 
     def lines(self) -> list[str]:
-        """What the JVM has printed, after it has exited."""
+        """The last lines of the JVM's output. Waits until the JVM has exited."""
         self._thread.join()
         return list(self._kept)
 
@@ -49,7 +49,7 @@ class Output:
 _DO_JAVA: Final = "install Java 17, or set JAVA_HOME to where it is"
 _SHOW: Final = "kshim pipeline -v shows all that it said"
 
-# Which line of a JVM that has exited tells why, and what to make of it.
+# Patterns for the line that says why a JVM has exited, and the text to show for it.
 _WHY: Final = tuple(
     (re.compile(pattern), said)
     for pattern, said in (
@@ -71,7 +71,7 @@ _WHY: Final = tuple(
 
 
 def why_exited(output: Iterable[str]) -> str:
-    """Why a JVM of Spark's has exited at its start, from what it printed, and what to do; one line."""
+    """Return one line: why Spark's JVM has exited at its start, by its output, and what to do."""
     lines = [line.strip() for line in output if line.strip()]
     for pattern, said in _WHY:
         for line in lines:
@@ -81,7 +81,7 @@ def why_exited(output: Iterable[str]) -> str:
 
 
 def reason(error: Exception) -> str:
-    """The first line of an error of Spark's that says something; Python's errors may wrap Java's."""
+    """The first informative line of one of Spark's errors. Python's errors may wrap Java's."""
     text = str(error)
     java = getattr(error, "java_exception", None)
     if java is not None:

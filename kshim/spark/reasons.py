@@ -1,7 +1,7 @@
-"""Why each rebalance happened: the topic in which kshim records its rebalances, where there is one.
+"""Why each rebalance happened, from the topic in which kshim records rebalances, if it exists.
 
-The coordinator's log tells which members came and went, but not what set the rebalance off, nor how long it
-took. The topic has one JSON object for each rebalance; unknown fields are ignored, and missing ones are null.
+The coordinator's log says which members came and went, but not what set the rebalance off, nor how long it
+took. The topic has one JSON object for each rebalance. Unknown fields are ignored, and missing ones are null.
 """
 
 from __future__ import annotations
@@ -20,20 +20,21 @@ _RECORD = (
     "moved array<struct<topic:string,`partition`:int,unowned_ms:bigint>>, story array<string>"
 )
 _LATE_MS = 5_000
-"""The coordinator's record of a generation is written at most so long after its rebalance."""
+"""Longest time between the end of a rebalance and the coordinator's record of its generation."""
 
 REASON = ("cause", "caused_by", "reason", "took_ms", "moved", "unowned_ms", "story")
 """The columns that a reason adds to a rebalance.
 
-cause: what set it off, in words. caused_by: the client, as CLIENT_ID@HOST. reason: what the client said.
-took_ms: until every member had its partitions; null if that never came. moved: how many partitions changed
-hands. unowned_ms: how long the slowest of these belonged to nobody. story: what happened, in sentences.
+cause: what set the rebalance off, in words. caused_by: the client, as CLIENT_ID@HOST. reason: the client's
+reason. took_ms: the time until every member had its partitions; null if that never happened. moved: how many
+partitions changed hands. unowned_ms: the longest time that one of these had no owner. story: a description,
+in sentences.
 """
 _TYPES = ("string", "string", "string", "bigint", "int", "bigint", "array<string>")
 
 
 def read_reasons(spark: SparkSession, bootstrap: str) -> DataFrame | None:
-    """What `decode_reasons` reads of the topic at `bootstrap`; None if there is no such topic."""
+    """The rows of `decode_reasons` for the topic at `bootstrap`; None if the topic does not exist."""
     log = read_topic(spark, bootstrap, REBALANCES_TOPIC)
     return None if log is None else decode_reasons(log)
 
@@ -41,8 +42,8 @@ def read_reasons(spark: SparkSession, bootstrap: str) -> DataFrame | None:
 def decode_reasons(log: DataFrame) -> DataFrame:
     """One row for each record of the topic, from the columns of Spark's Kafka source.
 
-    Columns: group, generation, began_ms, until_ms, and those of REASON. Records that are no such objects are
-    left out.
+    Columns: group, generation, began_ms, until_ms, and those of REASON. Records that do not describe a
+    rebalance are left out.
     """
     record = fn.from_json(fn.col("value").cast("string"), _RECORD)
     rows = log.select(record.alias("it")).select("it.*")
@@ -71,9 +72,9 @@ def _name(member: Column) -> Column:
 
 
 def with_reasons(rebalances: DataFrame, reasons: DataFrame | None) -> DataFrame:
-    """The rows of `rebalances` with the columns of REASON; these are null where no reason is known.
+    """Add the columns of REASON to the rows of `rebalances`. They are null if no reason is known.
 
-    A group that was deleted begins again with generation 1, so the time has to agree, too.
+    After its deletion, a group begins again with generation 1, so the time has to match, too.
     """
     if reasons is None:
         unknown = {name: fn.lit(None).cast(kind) for name, kind in zip(REASON, _TYPES, strict=True)}

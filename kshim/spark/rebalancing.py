@@ -1,7 +1,7 @@
 """Rebalances: one row for each generation of a group, with the members that joined and left, and the leader.
 
 The coordinator writes a group's record when a rebalance is complete, so a generation begins with its first
-record. It also writes one, in the same generation, when a static member comes back (KIP-345): that is no
+record. It writes another record of the same generation when a static member comes back (KIP-345), which is no
 rebalance.
 """
 
@@ -28,15 +28,17 @@ def rebalances(rows: DataFrame) -> DataFrame:
 
 
 def shown(generated: DataFrame) -> DataFrame:
-    """The rows of `generations` that users see: without generation 0, before the first rebalance."""
+    """The rows of `generations` for users: without generation 0, which is the time before the first
+    rebalance.
+    """
     return generated.where(fn.col("generation") > 0).select(*ROW)
 
 
 def generations(rows: DataFrame, known: DataFrame | None = None) -> DataFrame:
-    """As `rebalances`, with the columns needed to continue: clients, log_partition, log_offset.
+    """Like `rebalances`, with the columns needed to continue later: clients, log_partition, log_offset.
 
-    known: this function's result for the part of the log before `rows`. Its ended generations stay as they
-    are; those that last may end.
+    known: this function's result for the part of the log before `rows`. Its ended generations stay unchanged;
+    a generation that has not ended may end.
     """
     records = _records(rows)
     if known is None:
@@ -47,7 +49,7 @@ def generations(rows: DataFrame, known: DataFrame | None = None) -> DataFrame:
 
 
 def _records(rows: DataFrame) -> DataFrame:
-    """The records of groups. joined and left are null: only the rows of `known` have them."""
+    """The records of groups. joined and left are null, as only the rows of `known` have them."""
     unknown = fn.lit(None).cast(CLIENTS)
     return sound(rows, GROUP).select(
         "group",
@@ -112,7 +114,7 @@ def flapping(generations: DataFrame, within: str = "10 minutes", at_least: int =
     """The groups that rebalance at least `at_least` times in a window of time, from the rows of `rebalances`.
 
     Columns: group, window, rebalances; client_id, client_host: the client that joined or left most often; and
-    cause: the most frequent one if the rows have causes, as those of `with_reasons`, else null.
+    cause: the most frequent cause if the rows have causes, from `with_reasons`; else null.
     """
     clients = fn.concat("joined", "left")
     client = fn.transform(clients, lambda it: fn.to_json(fn.struct(it["client_id"], it["client_host"])))

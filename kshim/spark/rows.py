@@ -1,8 +1,8 @@
-"""The coordinator's log as typed rows: `decode` gives one for each record of `__consumer_offsets`.
+"""The coordinator's log as typed rows: `decode` returns one for each record of `__consumer_offsets`.
 
 The layouts repeat those of `schemas.internal_topics.group_metadata_log` as column expressions; tests check
-that both are equal. A record of another kind, of an unknown version or with damaged bytes keeps its bytes,
-and `error` says why.
+that both are equal. The row of a record of another kind, of an unknown version or with damaged bytes has the
+record's bytes, and `error` says why.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ Layout: TypeAlias = tuple[tuple[str, int, int], ...]
 def decode(log: DataFrame, only: str | None = None) -> DataFrame:
     """Typed rows from the columns of Spark's Kafka source: key, value, partition, offset, timestamp.
 
-    only: OFFSET or GROUP, for the rows of this kind and their columns, without error, key and value: planning
-    such a query takes Spark seconds less.
+    only: OFFSET or GROUP, for only the rows of this kind and their columns, without error, key and value.
+    Spark plans such a query seconds faster.
 
     kind: "offset" (a commit), "group" (a group's state after a rebalance), or "other".
-    tombstone: the value is null: the commit or group that the key names was deleted.
-    error: why the record was not decoded; else null, and so are `key` and `value`.
-    log_partition, log_offset, log_time: the record's place in the log; (log_partition, log_offset), and no
-    timestamp, is the order of a group's history.
+    tombstone: true if the value is null: the commit or group that the key names was deleted.
+    error: why the record was not decoded. If it was decoded, `error`, `key` and `value` are null.
+    log_partition, log_offset, log_time: the record's position in the log, and its timestamp. A group's
+    history is ordered by (log_partition, log_offset), not by any timestamp.
     """
     rows = log.select(
         "key",
@@ -59,9 +59,9 @@ def decode(log: DataFrame, only: str | None = None) -> DataFrame:
 def sound(rows: DataFrame, kind: str) -> DataFrame:
     """The decoded rows of one kind that have no error.
 
-    Spark moves a filter down to the source together with the expressions of its columns, and computes those
-    again above. For `kind` that is cheap and saves the rest. The other filter must not move, so it refers to
-    `held`, a nondeterministic column.
+    Spark pushes a filter down to the source together with the expressions of its columns, and computes these
+    expressions a second time later. For the filter by `kind` that is cheap, and saves decoding other records.
+    The other filter must not be pushed down, so it refers to `held`, a nondeterministic column.
     """
     held = rows.where(fn.col("kind") == kind).withColumn("held", fn.spark_partition_id())
     is_sound = fn.col("tombstone") | fn.col(_OF_A_VALUE[kind]).isNotNull()
@@ -69,7 +69,7 @@ def sound(rows: DataFrame, kind: str) -> DataFrame:
 
 
 def _keys(rows: DataFrame) -> DataFrame:
-    """Adds kind, group, topic and partition. Each step is a projection that later ones share."""
+    """Add kind, group, topic and partition. Each step is a projection that later steps share."""
     key, group_size = fn.col("key"), fn.col("group_size")
     is_offset = fn.col("key_kind").isin(0, 1)
     topic_size, end = fn.col("topic_size"), fn.col("key_end")
@@ -92,10 +92,10 @@ def _keys(rows: DataFrame) -> DataFrame:
 
 
 def _offsets(rows: DataFrame) -> DataFrame:
-    """Adds is_commit, whether the value is a whole commit, and the commit's columns, else null.
+    """Add is_commit, true if the value is a whole commit, and the commit's columns, which are null otherwise.
 
-    In versions without them leader_epoch is -1, and expire_time and topic_id are null. topic_id is in Kafka's
-    text form.
+    In versions that lack them, leader_epoch is -1, and expire_time and topic_id are null. topic_id is in
+    Kafka's text form.
     """
     value, version = fn.col("value"), fn.col("version")
     flexible, expires = version == FLEXIBLE, version == 1
@@ -127,7 +127,7 @@ def _offsets(rows: DataFrame) -> DataFrame:
 
 
 def _groups(rows: DataFrame) -> DataFrame:
-    """Adds state, of a group's record, else null."""
+    """Add state: the decoded value of a group's record, null for other records."""
     state = fn.when(fn.col("kind") == GROUP, group_value(fn.col("value"), fn.col("version")))
     return rows.withColumn("state", state)
 
@@ -180,7 +180,7 @@ _TOPIC_ID = bytearray([1, 0, 16])  # one tagged field: number 0, 16 bytes
 
 
 def _is_tagged(data: Column) -> Column:
-    """Whether these bytes are tagged fields and nothing else; usually there are none, or just a topic id."""
+    """True if these bytes are tagged fields and nothing else. Usually there are none, or only a topic id."""
     usual = (fn.octet_length(data) == 1) & (data == fn.lit(_NO_TAGS))
     known = (fn.octet_length(data) == 19) & (raw(data, 0, fn.lit(3)) == fn.lit(_TOPIC_ID))
     return fn.when(usual | known, True).otherwise(
@@ -195,7 +195,7 @@ def _topic_id(data: Column) -> Column:
 
 
 def after_tags(data: Column, at: Column) -> Column:
-    """The position behind the tagged fields at `at`; null if these bytes are none."""
+    """The position after the tagged fields at `at`; null if the bytes there are not tagged fields."""
 
     def skip(position: Column) -> Column:
         _, tag_bytes = uvarint(data, position)
@@ -207,7 +207,7 @@ def after_tags(data: Column, at: Column) -> Column:
 
     count, count_bytes = uvarint(data, at)
     first = (at + count_bytes).cast("int")
-    tags = fn.when(count * 2 <= fn.octet_length(data) - first, count)  # never more than fit
+    tags = fn.when(count * 2 <= fn.octet_length(data) - first, count)  # a field takes at least two bytes
     return fn.when(count == 0, first).otherwise(
         fn.aggregate(_up_to(tags), first, lambda position, _: skip(position))
     )
@@ -220,8 +220,8 @@ def _up_to(count: Column) -> Column:
 
 # ---- the value of a group
 
-# The encodings of a field. A text has its size in front as an int16, bytes as an int32; in flexible versions
-# both have a uvarint of the size plus one.
+# The encodings of a field. Before a text stands its size as an int16, before bytes their size as an int32. In
+# flexible versions both begin with a uvarint of the size plus one.
 _TEXT, _NULLABLE_TEXT, _BYTES, _INT32, _INT64, _TAGS, _ABSENT = range(7)
 
 _GROUP = (  # name, encoding, first version that has the field
@@ -258,7 +258,7 @@ _READ: dict[int, Callable[[Column], Column]] = {
 
 
 def group_value(value: Column, version: Column) -> Column:
-    """A group's state after a rebalance; null for bytes that are no such value.
+    """A group's state after a rebalance; null if the bytes are not a valid value.
 
     struct<protocol_type, generation, protocol, leader, state_time_ms, members: array<MEMBER>>; fields that
     the version lacks are null.
@@ -277,9 +277,9 @@ def group_value(value: Column, version: Column) -> Column:
 
 
 def _members(data: Column, at: Column, version: Column) -> Column:
-    """struct<at, read: array<MEMBER>>: the position behind the members, and the members.
+    """struct<at, read: array<MEMBER>>: the position after the members, and the members.
 
-    at: the position of their number.
+    at: the position of the number of members.
     """
     compact, compact_bytes = uvarint(data, at)
     flexible = version >= FLEXIBLE
@@ -308,7 +308,7 @@ def _values(fields: Column, layout: Layout) -> list[Column]:
 
 
 def _fields(data: Column, at: Column, version: Column, layout: Layout) -> Column:
-    """struct<at, fields: array<binary>>: the position behind the fields, null if damaged, and their bytes."""
+    """struct<at, fields: array<binary>>: the position after the fields, null if damaged, and their bytes."""
     kinds = [fn.when(version >= since, kind).otherwise(_ABSENT) for _, kind, since in layout]
     none = fn.struct(at.cast("int").alias("at"), fn.array().cast("array<binary>").alias("fields"))
 
@@ -326,7 +326,7 @@ def _fields(data: Column, at: Column, version: Column, layout: Layout) -> Column
 
 
 def _field(data: Column, at: Column, version: Column, kind: Column) -> Column:
-    """struct<start, size>: where a field's bytes are. A size of -1 is a null; a null start is damage."""
+    """struct<start, size>: where a field's bytes are. A size of -1 means null; a null start means damage."""
     flexible, sized = version >= FLEXIBLE, kind <= _BYTES
     compact, compact_bytes = uvarint(data, at)
     plain = fn.when(kind == _BYTES, int32(data, at)).otherwise(int16(data, at))

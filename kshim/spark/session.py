@@ -1,8 +1,8 @@
-"""A Spark session with its own JVM, which starts faster from the second time on.
+"""A Spark session with its own JVM. From the second time on, it starts faster.
 
 When the first session ends, its JVM archives the classes that Spark has loaded. All later sessions use the
-archive. On one machine the connector's jars are on the JVM's class path, because only classes from there are
-archived, and because Spark copies the jars of `spark.jars` at each start.
+archive. On one machine the connector's jars are put on the JVM's class path, because only classes from the
+class path are archived, and because Spark copies the jars of `spark.jars` at each start.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def own_session(
     """A session that is stopped, with its JVM, when the block ends.
 
     cache: the archive's directory. java_options: for the driver's JVM, after those in `settings`. verbose:
-    whether to show what the JVM prints. Raises SparkUnavailable without Java or jars.
+    True to show the JVM's output. Raises SparkUnavailable if Java or a jar is missing.
     """
     cache.mkdir(parents=True, exist_ok=True)
     java = check_java(pyspark.__version__)
@@ -69,16 +69,16 @@ def own_session(
         finally:
             session.stop()
     finally:
-        # A session that failed has loaded few classes: all later ones would suffer from its archive.
+        # A failed session has loaded few classes; an archive of these would slow all later sessions down.
         if _end_jvm() and is_whole:
             archive.keep_new()
         archive.drop_new()
 
 
 def place_jars(settings: Mapping[str, str]) -> dict[str, str]:
-    """The settings with the jars on the class path if driver and executors are one process.
+    """Return the settings with the jars on the class path, if driver and executors are one process.
 
-    Raises SparkUnavailable for a jar that is not there: Spark would start without it.
+    Raises SparkUnavailable if a jar is missing, as Spark would start without it.
     """
     named = [jar for jar in settings.get(JARS, "").split(",") if jar]
     local = [Path(jar.removeprefix("file://")) for jar in named if jar.startswith(("/", "file:///"))]
@@ -111,7 +111,7 @@ def _start(settings: Mapping[str, str], output: Output) -> SparkSession:
 
 
 def _end_jvm() -> bool:
-    """Wait until the JVM has exited, so that the next session starts its own, with its own settings.
+    """Wait until the JVM has exited, so that the next session starts another one with other settings.
 
     Returns False if it had to be killed.
     """

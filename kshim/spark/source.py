@@ -15,9 +15,9 @@ from kshim.spark.values import frame_of
 
 OFFSETS_TOPIC = "__consumer_offsets"
 KSHIM_TOPIC = "__kshim_groups"
-"""Where kshim keeps its groups that is in front of a Kafka cluster."""
+"""The topic in which a kshim in front of a Kafka cluster keeps its groups."""
 
-# When Spark asks for offsets with an admin client, it leaves internal topics out; the older way, with a
+# If Spark asks for offsets with an admin client, it leaves internal topics out. The older way, with a
 # consumer, does not.
 _THROUGH_A_CONSUMER = "spark.sql.streaming.kafka.useDeprecatedOffsetFetching"
 
@@ -26,7 +26,7 @@ _HEADS = {"topic": "string", "partition": "int", "offset": "bigint", "time_ms": 
 
 
 def find_offsets_log(bootstrap: str) -> str:
-    """The topic with the coordinator's log: that of kshim, if one has been in front of the cluster.
+    """The topic with the coordinator's log: kshim's topic, if a kshim has been in front of the cluster.
 
     Raises PipelineError if no server answers at `bootstrap`.
     """
@@ -43,13 +43,14 @@ def read_offsets_log(
 ) -> DataFrame:
     """Every record of the coordinator's log, in the columns of Spark's Kafka source, for `decode`.
 
-    topic: `__consumer_offsets`, or `__kshim_groups`; by default what `find_offsets_log` finds. stream:
-    whether to return a stream, from the beginning of the log. options: for the source; they override the
-    defaults. Commits of aborted transactions are left out. The partitions are assigned, so the query
-    joins no group.
+    topic: `__consumer_offsets`, or `__kshim_groups`; by default the one that `find_offsets_log` finds.
+    stream: True for a stream, from the beginning of the log. options: for the source; they override the
+    defaults. Commits of aborted transactions are left out. The partitions are assigned, so the query joins no
+    group.
 
     Sets spark.sql.streaming.kafka.useDeprecatedOffsetFetching in the session for good, as Spark reads it only
-    when the query runs. Raises PipelineError if no server answers at `bootstrap`, or there is no such topic.
+    when the query runs. Raises PipelineError if no server answers at `bootstrap`, or the topic does not
+    exist.
     """
     topic = find_offsets_log(bootstrap) if topic is None else topic
     partitions = partition_count(bootstrap, topic)
@@ -59,7 +60,7 @@ def read_offsets_log(
 
 
 def read_topic(spark: SparkSession, bootstrap: str, topic: str) -> DataFrame | None:
-    """Every record of a topic, in the columns of Spark's Kafka source; None if there is no such topic."""
+    """Every record of a topic, in the columns of Spark's Kafka source; None if the topic does not exist."""
     partitions = partition_count(bootstrap, topic)
     return _read(spark, bootstrap, topic, partitions, False, {}) if partitions else None
 
@@ -74,7 +75,7 @@ def _read(
         "startingOffsets": "earliest",
         "kafka.isolation.level": COMMITTED,
         "kafka.max.poll.records": "10000",
-        "failOnDataLoss": "false",  # compaction removes records, and that is no loss
+        "failOnDataLoss": "false",  # records that compaction has removed are not lost data
     }
     reader = spark.readStream if stream else spark.read
     log = reader.format("kafka").options(**settings | dict(options)).load()
@@ -90,14 +91,14 @@ def read_end_offsets(
 ) -> DataFrame:
     """The end offsets of all topics in `commits`: topic, partition, end_offset.
 
-    With read_committed it is the last stable offset, up to which such a consumer can read.
+    With read_committed, end_offset is the last stable offset: a consumer with read_committed reads up to it.
     """
     topics = [row.topic for row in commits.select("topic").distinct().toLocalIterator()]
     return frame_of(spark, end_offsets(bootstrap, topics, isolation_level), END_OFFSETS)
 
 
 def waiting_seconds(bootstrap: str, rows: Sequence[Row]) -> list[float | None]:
-    """`lag_seconds` of rows of `group_lag` that the driver has: how long the first record has waited."""
+    """`lag_seconds` for rows of `group_lag` in the driver: how long the first uncommitted one has waited."""
     behind = [Position(row.topic, row.partition, row.offset) if row.lag else None for row in rows]
     times = record_times(bootstrap, filter(None, behind))
     now_s = time.time()

@@ -1,7 +1,7 @@
-"""DataFrames of a few values that the driver has.
+"""DataFrames of a few values in the driver.
 
-`createDataFrame` would start a Python process for them, which takes a second. These travel as text within the
-plan, and the JVM reads them.
+`createDataFrame` would start a Python process for them, which takes a second. So the values are put into the
+plan as text, which the JVM parses.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pyspark.sql import functions as fn
 
 
 def frame_of(spark: SparkSession, rows: Iterable[Sequence[Any]], schema: Mapping[str, str]) -> DataFrame:
-    """The rows as a DataFrame. schema: the type of each column, by name; types that JSON has."""
+    """The rows as a DataFrame. schema: the type of each column, by name; only types that JSON has."""
     text = json.dumps([dict(zip(schema, row, strict=True)) for row in rows], ensure_ascii=False)
     fields = ",".join(f"`{name}`:{kind}" for name, kind in schema.items())
     read = fn.from_json(fn.lit(text), f"array<struct<{fields}>>")

@@ -1,4 +1,4 @@
-"""Ask the coordinator's log for all that a report holds. Only small tables come to the driver."""
+"""Queries the coordinator's log for all data of a report. Only small tables come to the driver."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ def gather(
     last_s: float | None,
     tell: Tell = lambda _: None,
 ) -> Report:
-    """The report on all groups at `bootstrap`, from the log's beginning or for the last `last_s` seconds.
+    """Make the report on all groups at `bootstrap`, for the whole log or for the last `last_s` seconds.
 
-    topic: the coordinator's log. tell: called with what is being done. Raises PipelineError.
+    topic: the coordinator's log. tell: called with a text that says what is being done. Raises PipelineError.
     """
     now_ms = int(time.time() * 1000)
     tell(f"reading {topic} of {bootstrap}")
@@ -84,7 +84,7 @@ def gather(
 
 
 def _names(totals: DataFrame, lag: DataFrame, marks: DataFrame) -> list[str]:
-    """The groups that need most attention: by the rank of their lag or that of their rebalances."""
+    """The groups that need most attention, by their rank in lag or in number of rebalances."""
     worst = lag.groupBy("group").agg(fn.max("lag").alias("lag"))
     often = marks.groupBy("group").agg(fn.sum("rebalances").alias("rebalances"))
     groups = totals.select("group").unionByName(often.select("group")).distinct()
@@ -117,7 +117,7 @@ def _groups(names: list[str], lag: DataFrame, commits: DataFrame, marks: DataFra
 def _behind(
     spark: SparkSession, bootstrap: str, latest: DataFrame, stuck_for_s: float
 ) -> tuple[tuple[Behind, ...], list[str]]:
-    """The partitions with the most lag, stuck ones first; and all topics."""
+    """Return the partitions with the most lag, stuck ones first, and the names of all topics."""
     topics = [row.topic for row in latest.select("topic").distinct().collect()]
     lag = group_lag(latest, frame_of(spark, end_offsets(bootstrap, topics), END_OFFSETS))
     is_stuck = (fn.col("lag") > 0) & (stuck_seconds() >= stuck_for_s)

@@ -1,4 +1,4 @@
-"""What groups did over time, in a fixed number of steps: their lag, their commits and their rebalances.
+"""Lag, commits and rebalances of groups over time, in a fixed number of steps.
 
 The log is read and sorted once, by `commits_by_step`; everything else comes from that small table. All tables
 grow with the number of groups, partitions and steps, not with the number of commits.
@@ -16,23 +16,23 @@ from kshim.spark.values import frame_of
 
 
 def step_of(steps: Steps, time: Column) -> Column:
-    """The step in which a time falls; the first or the last one for a time before or after all."""
+    """The step of a time; the first or the last step if the time is before or after all steps."""
     index = fn.floor((fn.unix_millis(time) - steps.began_ms) / steps.width_ms)
     return fn.least(fn.greatest(index, fn.lit(0)), fn.lit(steps.number - 1)).cast("int")
 
 
 def commits_by_step(rows: DataFrame, steps: Steps) -> DataFrame:
-    """What each group committed for each partition in each step in which it did.
+    """One row for each group, partition and step with commits.
 
     Columns: group, topic, partition, step; commits: their number; last: the last one, as a struct of COMMIT,
-    POSITION and `tombstone`; moved_at and since: where and when the offset changed for the last time, if it
-    did in this step.
+    POSITION and `tombstone`; moved_at and since: the position and time of the last change of the offset, if
+    it changed in this step.
 
     rows: from `decode`.
     """
     place = fn.struct(*POSITION)
     at = fn.coalesce("commit_time", "log_time")
-    is_in = fn.unix_millis("at") >= steps.began_ms  # older ones count as what was known at the beginning
+    is_in = fn.unix_millis("at") >= steps.began_ms  # older commits only give the offsets at the beginning
     return (
         moving_commits(rows, "log_time")
         .withColumn("at", at)
@@ -48,7 +48,7 @@ def commits_by_step(rows: DataFrame, steps: Steps) -> DataFrame:
 
 
 def latest_of(by_step: DataFrame) -> DataFrame:
-    """What `latest_commits` gives for the same log."""
+    """The result of `latest_commits` for the same log."""
     place = fn.struct(*(f"last.{name}" for name in POSITION))
     last = by_step.groupBy(*OF).agg(
         fn.max_by("last", place).alias("last"), fn.max_by("since", "moved_at").alias("since")
@@ -61,7 +61,7 @@ def latest_of(by_step: DataFrame) -> DataFrame:
 def read_ends_by_step(spark: SparkSession, bootstrap: str, topics: list[str], steps: Steps) -> DataFrame:
     """The end offset of each partition at the end of each step: topic, partition, ends (array).
 
-    The cluster is asked for the first record after that time, so this goes by the records' timestamps.
+    It depends on the records' timestamps, as the cluster is asked for the first record after a step's end.
     """
     ends = ends_at(bootstrap, topics, steps.ends_ms())
     rows = [(*at, offsets) for at, offsets in ends.items()]
@@ -103,7 +103,9 @@ def rebalances_by_step(rebalances: DataFrame, steps: Steps) -> DataFrame:
 
 
 def kind() -> Column:
-    """One of KINDS: by the cause if it is known, else by the members that came and went."""
+    """A rebalance's kind, one of KINDS: from the cause if it is known, else from the members that came and
+    went.
+    """
     cause = fn.lower("cause")
     by_cause = (
         fn.when(cause.rlike("coordinator"), "other")

@@ -1,4 +1,4 @@
-"""The report as one HTML page that needs nothing else: no network, no script, readable on a telephone."""
+"""The report as one HTML page that needs no other file, no network and no script, and fits on a telephone."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def _attention(report: Report) -> str:
 
 
 def _stuck(rows: Sequence[Behind]) -> list[str]:
-    """One line for each group and topic."""
+    """One line for each group and topic with stuck partitions."""
     together: dict[tuple[str, str], list[Behind]] = {}
     for row in rows:
         together.setdefault((row.group, row.topic), []).append(row)
@@ -285,7 +285,7 @@ def _lag(report: Report) -> str:
 
 
 def _table(titles: Sequence[tuple[str, str]], rows: Iterable[Sequence[str]]) -> str:
-    """titles: each with the class of its column."""
+    """A table. titles: the title and the CSS class of each column."""
     kinds = [f' class="{kind}"' if kind else "" for _, kind in titles]
     head = "".join(f"<th{kind}>{name}</th>" for (name, _), kind in zip(titles, kinds, strict=True))
     body = "\n".join(
@@ -306,7 +306,7 @@ def _time(at_ms: float, form: str = "%Y-%m-%d %H:%M:%S") -> str:
 
 
 def _lasting(ms: float) -> str:
-    """A length of time in its largest fitting unit."""
+    """A duration, in the largest unit that fits."""
     for unit_ms, unit in ((DAY_MS, "days"), (3600_000, "h"), (60_000, "min"), (1000, "s")):
         if ms >= unit_ms:
             return f"{ms / unit_ms:,.1f} {unit}"

@@ -1,7 +1,7 @@
 """The report's plots as SVG, made of strings.
 
-A plot has one unit a step in x, and is stretched to the width of the page, so it contains no text: what is to
-be read stands beside it as HTML. Each step has a title, which browsers show under the pointer.
+In a plot each step is one unit wide, and the plot is stretched to the width of the page. So it contains no
+text; the labels are HTML beside it. Each step has a title, which browsers show under the pointer.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ HEIGHT: Final = 100
 
 
 def area(values: Mapping[int, int], top: int, steps: int) -> str:
-    """A stepped area for each run of steps that have a value; `top` is the value at the upper edge."""
+    """A stepped area for each run of steps with values. top: the value at the upper edge."""
     return "".join(
         f'<path class="area" d="M{first} {HEIGHT}{_stairs(run, first, top)}V{HEIGHT}Z"/>'
         f'<path class="line" d="M{first} {_y(run[0], top)}{_stairs(run, first, top)}"/>'
@@ -36,7 +36,7 @@ def bars(values: Mapping[int, int], top: int) -> str:
 
 
 def ticks(marks: Iterable[Mark]) -> str:
-    """An upright line for each rebalance, in the colour of its kind."""
+    """A vertical line for each mark, in the colour of its kind."""
     return "".join(
         f'<path class="tick {escape(mark.kind)}" d="M{mark.step + 0.5:g} 0V{HEIGHT}"/>' for mark in marks
     )
@@ -45,7 +45,7 @@ def ticks(marks: Iterable[Mark]) -> str:
 def plot(
     *drawn: str, steps: int, label: str, tips: Callable[[int], str] | None = None, kind: str = ""
 ) -> str:
-    """One plot. label: what it shows, for those who do not see it. tips: the text for each step."""
+    """One plot. label: a description for screen readers. tips: returns the title of a step."""
     over = "".join(_tip(step, tips(step)) for step in range(steps)) if tips else ""
     return (
         f'<svg class="plot {kind}" viewBox="0 0 {steps} {HEIGHT}" preserveAspectRatio="none" role="img" '
@@ -60,12 +60,12 @@ def _tip(step: int, text: str) -> str:
 
 
 def _y(value: float, top: int) -> str:
-    """The height of a value: the upper edge stays free for the line's width."""
+    """The y coordinate of a value. The upper edge stays free for the line's width."""
     return f"{HEIGHT - (HEIGHT - 2) * min(value / top, 1) if top else HEIGHT:.4g}"
 
 
 def _stairs(run: list[int], first: int, top: int) -> str:
-    """From left to right; equal neighbours are one stair."""
+    """The path of the steps' upper edges, from left to right. Equal neighbours share one line."""
     drawn, x = [], first
     for index, value in enumerate(run):
         x = first + index + 1

@@ -1,4 +1,4 @@
-"""What a report holds: small values, made by Spark from a log of any size. Times are ms since 1970."""
+"""The data of a report: small values that Spark makes from a log of any size. Times are ms since 1970."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 KINDS: Final = ("joined", "left", "lost", "topic", "other")
-"""What set a rebalance off, in five kinds. lost: a member was not heard in time. topic: a topic changed."""
+"""The kinds of rebalances. lost: a member's session expired. topic: a topic changed."""
 
 
 class Steps(NamedTuple):
@@ -35,25 +35,25 @@ class Mark(NamedTuple):
 
 @dataclass
 class Group:
-    """What one group did, step by step."""
+    """The history of one group, in steps."""
 
     name: str
     lag: dict[int, int] = field(default_factory=dict)
-    """By step; a step without one is one before the group's first commit, or after its offsets' deletion."""
+    """The lag by step. It is missing before the group's first commit, and after its offsets are deleted."""
     commits: dict[int, int] = field(default_factory=dict)
-    """By step, how often it committed."""
+    """The number of commits by step."""
     marks: list[Mark] = field(default_factory=list)
 
 
 class Rebalance(NamedTuple):
-    """One rebalance. What only kshim records is None for other clusters."""
+    """One rebalance. Fields that only kshim records are None for other clusters."""
 
     group: str
     generation: int
     began_ms: int
     members: int
     joined: tuple[str, ...]
-    """The clients that came, as CLIENT_ID@HOST."""
+    """The clients that joined, as CLIENT_ID@HOST."""
     left: tuple[str, ...]
     kind: str
     cause: str | None
@@ -77,7 +77,7 @@ class Behind(NamedTuple):
     lag_seconds: float | None
     beyond_end: bool | None
     stuck_seconds: float | None
-    """How long the offset has not changed, if that is long enough to count as stuck; else None."""
+    """How long the offset has not changed, if that is long enough to be stuck; else None."""
 
 
 class Flapping(NamedTuple):
@@ -92,7 +92,7 @@ class Flapping(NamedTuple):
 
 
 class Asked(NamedTuple):
-    """What the user calls stuck and flapping."""
+    """The user's limits for calling a group stuck or flapping."""
 
     stuck_for_s: float
     within: str
@@ -108,16 +108,16 @@ class Report:
     steps: Steps
     asked: Asked
     commits: int
-    """How many commits of all groups the log has in this time."""
+    """The number of commits of all groups in the report's time."""
     rebalances: int
-    """How many rebalances of all groups."""
+    """The number of rebalances of all groups in the report's time."""
     group_count: int
     groups: tuple[Group, ...]
-    """The ones with the most lag or rebalances; at most as many as the page can show."""
+    """The groups with the most lag or rebalances, at most as many as the page can show."""
     behind: tuple[Behind, ...]
     """The partitions with the most lag."""
     flapping: tuple[Flapping, ...]
-    """The worst first; a group may be there for several windows."""
+    """Flapping groups, the worst first. A group may have several entries, for different windows."""
     latest: tuple[Rebalance, ...]
     """The latest rebalances, newest first."""
     causes: tuple[tuple[str, int], ...]
