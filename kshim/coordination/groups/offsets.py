@@ -1,7 +1,7 @@
 """Committed offsets: OffsetCommit (8) writes them, OffsetFetch (9) reads them, OffsetDelete (47) and
-DeleteGroups (42) drop them.
+DeleteGroups (42) delete them.
 
-Whether the topics exist and the caller may see them is checked before a request comes here.
+The api functions have checked before that the topics exist and that the caller may see them.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _COMMITS = ANSWERS[ApiKey.OFFSET_COMMIT]
 
 
 def no_id(_: str) -> TopicId:
-    """The id of any topic where offsets are kept by name."""
+    """The `topic_id_of` of coordinators that store offsets by topic name alone."""
     return NO_ID
 
 
@@ -57,9 +57,9 @@ def validate_commit(
 ) -> ErrorCode:
     """NONE if the sender may commit now, else the error. A commit in time also restarts the member's session.
 
-    A generation below 0 means a consumer without group management or an administrator; these may commit only
-    while the group has no members. In the join phase the old generation is still accepted: that is how a
-    consumer saves its position before it joins again.
+    A generation below 0 comes from a consumer without group management or from an administrator; they may
+    commit only while the group has no members. During the join phase the old generation is still accepted, so
+    that a consumer can save its position before it joins again.
     """
     generation = request.generation_id_or_member_epoch
     if group is None:
@@ -83,7 +83,7 @@ def validate_commit(
 
 
 def commit(draft: Draft, caller: Caller, request: OffsetCommitRequest) -> None:
-    """Write a record for every partition whose metadata is not too long, and answer for each."""
+    """Write a record for every partition whose metadata is not too long; the answer has each one's error."""
     limit, group_id = draft.settings.offset_metadata_max_bytes, request.group_id
     topics = []
     for topic in request.topics:
@@ -105,12 +105,12 @@ def commit(draft: Draft, caller: Caller, request: OffsetCommitRequest) -> None:
 
 @lru_cache(4096)
 def _answer(index: int, error: ErrorCode) -> OffsetCommitResponsePartition:
-    """The answer for one partition, made once: the partitions of all topics have few indexes."""
+    """The answer for one partition. It is kept for later requests, because few different ones occur."""
     return OffsetCommitResponsePartition(partition_index=index, error_code=error)
 
 
 def too_long(metadata: str | None, limit: int) -> bool:
-    """Whether `metadata` exceeds `offset.metadata.max.bytes`, which Kafka compares with UTF-16 units."""
+    """True if `metadata` exceeds `offset.metadata.max.bytes`; like Kafka, this counts UTF-16 units."""
     if not metadata or len(metadata) * 2 <= limit:
         return False
     return len(metadata.encode("utf-16-be", "surrogatepass")) // 2 > limit
@@ -122,11 +122,11 @@ def _value(
     topic_id: TopicId,
     partition: OffsetCommitRequestPartition,
 ) -> OffsetCommitValue:
-    """The value that is stored for a commit. topic_id: if the sender has named the topic by it, from v10 on,
-    or if it is to be kept anyway.
+    """The value that is stored for a commit. topic_id: the id that the request names (v10 and later) or that
+    `topic_id_of` returns, else NO_ID.
     """
     expires = retention_ms != NO_TIMESTAMP
-    # Never expires, if the client asks for a time beyond all that can be written.
+    # A time beyond the greatest timestamp is cut to it: such an offset never expires.
     expire_timestamp = min(now_ms + retention_ms, LONG_MAX) if expires else NO_TIMESTAMP
     return OffsetCommitValue(
         offset=partition.committed_offset,
@@ -144,11 +144,12 @@ def fetch(
     topic_id_of: Callable[[str], TopicId] = no_id,
     unstable: Collection[Partition] = (),
 ) -> OffsetFetchResponseGroup:
-    """The offsets that a group has committed for the partitions asked for, or, with null topics, for all.
+    """The offsets that a group has committed for the partitions of a request, or, with null topics, for all.
 
-    A partition without a commit has offset -1 and no error, whether or not it exists. topic_id_of: gives the
-    ids of topics that are named alone; an offset of another id is none. unstable: partitions whose offset is
-    refused, since a transaction that is still open may move it (KIP-447).
+    A partition without a commit has offset -1 and no error, whether or not it exists; so has a partition
+    whose offset was committed for a topic with another id. topic_id_of: returns the ids of topics that the
+    request names without an id. unstable: partitions that are answered UNSTABLE_OFFSET_COMMIT, because an
+    open transaction may still change their offset (KIP-447).
     """
     topics = []
     wanted = _all_topics(committed, topic_id_of) if request.topics is None else request.topics
@@ -170,7 +171,9 @@ def fetch(
 def _all_topics(
     committed: Committed, topic_id_of: Callable[[str], TopicId]
 ) -> tuple[OffsetFetchRequestTopics, ...]:
-    """All that has an offset, and is no other topic by now."""
+    """All topics and partitions that have an offset. Offsets of a topic that was deleted and created again
+    are left out.
+    """
     indexes: dict[str, list[int]] = {}
     for name, index in committed:
         topic_id = topic_id_of(name)
@@ -203,12 +206,14 @@ def _fetched(topic_id: TopicId, index: int, value: OffsetCommitValue | None) -> 
 
 
 def is_of_another_topic(value: OffsetCommitValue, topic_id: TopicId) -> bool:
-    """Whether both ids are known and differ: the topic was deleted and created again under its name."""
+    """True if both ids are known and differ: the topic was deleted and created again under its name."""
     return bool(value.topic_id.int and topic_id.int) and value.topic_id != topic_id
 
 
 def validate_delete(group: ClassicGroup | None) -> ErrorCode:
-    """NONE if single offsets of `group` may be deleted: what members of another type use is unknown."""
+    """NONE if single offsets of `group` may be deleted, else the error. A group with members must be of
+    consumers: it is unknown which offsets other members use.
+    """
     if group is None or group.state is State.DEAD:
         return ErrorCode.GROUP_ID_NOT_FOUND
     if group.state is not State.EMPTY and group.protocol_type != CONSUMER:
@@ -223,8 +228,8 @@ def delete(
     caller: Caller,
     request: OffsetDeleteRequest,
 ) -> None:
-    """Write a tombstone for each named offset that is `known`, except for topics that the group subscribes
-    to.
+    """Write a tombstone for each offset that the request names and that is in `known`. Topics that the group
+    subscribes to are answered GROUP_SUBSCRIBED_TO_TOPIC.
     """
     subscribed = group.subscribed_topics()
     topics = []
@@ -251,7 +256,7 @@ def _delete_partitions(
 
 
 def delete_group(draft: Draft, group: ClassicGroup, known: Collection[Partition]) -> None:
-    """Write a tombstone for every offset of `group` that is known, then one for the group itself."""
+    """Write a tombstone for every offset in `known`, then one for the group itself."""
     for topic, index in known:
         draft.forget_offset(group.group_id, topic, index)
     draft.forget_group(group)
@@ -266,8 +271,8 @@ def delete_topics(
 ) -> None:
     """Write a tombstone for every offset that a group has committed for one of `topics`.
 
-    topics: the ids of the topics by their names; NO_ID stands for any id. An offset with another id stays, as
-    it is for a topic that was made since. values: gives the offsets of a partition.
+    topics: the ids of the topics by their names; NO_ID stands for any id. An offset with another id stays: it
+    belongs to a newer topic of the same name. values: returns the offsets of a partition.
     """
     for topic, index in known:
         topic_id = topics.get(topic)

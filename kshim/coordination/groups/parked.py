@@ -1,7 +1,8 @@
-"""Heartbeats and SyncGroups that are parked, and how they are answered before their time, or refused.
+"""Answers or refuses parked Heartbeats and SyncGroups, often before their time is up.
 
-Each member has at most one of each. SyncGroups wait for the leader's SyncGroup, and are refused if the group
-rebalances before it comes. Heartbeats wait in a stable group, and for CLOSING_MS when a member has left it.
+A member has at most one of each. SyncGroups wait for the leader's SyncGroup, and are refused if the group
+rebalances before that comes. Heartbeats wait while the group is stable, and CLOSING_MS longer after a member
+has left.
 """
 
 from __future__ import annotations
@@ -15,16 +16,18 @@ from schemas.messages.heartbeat import HeartbeatResponse
 from schemas.messages.sync_group import SyncGroupResponse
 
 HEARTBEATS = {error: HeartbeatResponse(error_code=error) for error in ErrorCode}
-"""The answers to heartbeats, made once: the most frequent request needs no new message."""
+"""The answer to a Heartbeat by error. They are made once, as Heartbeat is the most frequent request."""
 TOGETHER_MS = 20
-"""The answers that are due within such a time leave together, as each turn of the reactor has its cost."""
+"""Answers that are due within this time leave together, in ms: each turn of the reactor has its cost."""
 CLOSING_MS = 100
-"""How long after a member has left the others are called. An application may close its consumers one after
-another, and one that joins again meanwhile cannot commit when it is closed."""
+"""How long after a member has left its group the other members hear of the rebalance, in ms. An application
+may close its consumers one after another. If one of them joined again meanwhile, it could not commit when it
+is closed in turn.
+"""
 
 
 def park_heartbeat(draft: Draft, member: Member, token: int, park_ms: int) -> None:
-    """Hold a heartbeat for at most `park_ms`; an older one of the member is answered NONE."""
+    """Park a heartbeat for at most `park_ms`; the member's older one is answered NONE."""
     answer_heartbeat(draft, member, ErrorCode.NONE)
     member.parked_heartbeat = token
     deadline_ms = draft.now_ms + park_ms
@@ -32,7 +35,7 @@ def park_heartbeat(draft: Draft, member: Member, token: int, park_ms: int) -> No
 
 
 def answer_heartbeat(draft: Draft, member: Member, error: ErrorCode) -> None:
-    """Answer the heartbeat that `member` has parked, if there is one."""
+    """Answer the parked heartbeat of `member`, if there is one, with `error`."""
     token, member.parked_heartbeat = member.parked_heartbeat, None
     if token is not None:
         draft.timers.cancel(member.heartbeat_timer)
@@ -40,7 +43,7 @@ def answer_heartbeat(draft: Draft, member: Member, error: ErrorCode) -> None:
 
 
 def release_heartbeat(draft: Draft, group: ClassicGroup, member: Member) -> None:
-    """Answer the heartbeat that `member` has parked, if there is one, like one that arrives now."""
+    """Answer the parked heartbeat of `member`, if there is one, as the group's present state demands."""
     if member.parked_heartbeat is None:
         return
     if group.state is State.PREPARING_REBALANCE:
@@ -52,13 +55,13 @@ def release_heartbeat(draft: Draft, group: ClassicGroup, member: Member) -> None
 
 
 def release_heartbeats(draft: Draft, group: ClassicGroup) -> None:
-    """Answer all that are parked, like heartbeats that arrive now. O(members)."""
+    """Answer all parked heartbeats as the group's present state demands. O(members)."""
     for member in group.members.values():
         release_heartbeat(draft, group, member)
 
 
 def shorten_heartbeats(draft: Draft, group: ClassicGroup, park_ms: int) -> None:
-    """Hold those that are parked for no more than `park_ms` from now. O(members)."""
+    """Make all parked heartbeats due within `park_ms` from now. O(members)."""
     for member in group.members.values():
         deadline_ms = draft.timers.deadline_ms(member.heartbeat_timer)
         if deadline_ms is not None:
@@ -66,14 +69,14 @@ def shorten_heartbeats(draft: Draft, group: ClassicGroup, park_ms: int) -> None:
 
 
 def answer_heartbeats(draft: Draft, group: ClassicGroup, error: ErrorCode) -> None:
-    """Answer all that are parked. O(members)."""
+    """Answer all parked heartbeats with `error`. O(members)."""
     for member in group.members.values():
         if member.parked_heartbeat is not None:
             answer_heartbeat(draft, member, error)
 
 
 def refuse_sync(draft: Draft, member: Member, error: ErrorCode) -> bool:
-    """Refuse the SyncGroup that `member` has parked; return whether there was one."""
+    """Refuse the parked SyncGroup of `member`; return True if there was one."""
     token, member.parked_sync = member.parked_sync, None
     if token is None:
         return False
@@ -82,9 +85,9 @@ def refuse_sync(draft: Draft, member: Member, error: ErrorCode) -> bool:
 
 
 def refuse_syncs(draft: Draft, group: ClassicGroup, error: ErrorCode) -> None:
-    """Refuse all that are parked. O(members).
+    """Refuse all parked SyncGroups. O(members).
 
-    Each member's session starts anew: it could not expire while the request was parked.
+    The session of each of their members starts anew; it could not expire while the request was parked.
     """
     for member in group.members.values():
         if refuse_sync(draft, member, error):

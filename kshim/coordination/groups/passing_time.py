@@ -1,4 +1,4 @@
-"""Time that is moved ahead or held by people: which timers of groups go by it, and which do not."""
+"""The timers of groups when people hold time or move it ahead: which go by that time, and which do not."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from kshim.coordination.groups.timers import AnyTimer, TimerKey, TimerKind, Time
 
 
 def only_paces(key: AnyTimer, left_ms: int) -> bool:
-    """Whether clients wait for this timer for a moment only: they could not wait until held time goes on.
+    """True if this timer makes clients wait for a moment only; they could not wait until held time goes on.
 
-    These are the parked heartbeats, and the moment in which members may join an empty group together.
+    Such timers are those of parked heartbeats, and the one for SHORTEST_DELAY_MS in which members may join an
+    empty group together.
     """
     if not isinstance(key, TimerKey):
         return False
@@ -22,11 +23,11 @@ def only_paces(key: AnyTimer, left_ms: int) -> bool:
 def keep_members(
     timers: Timers, group: ClassicGroup, connected: Collection[str], now_ms: int, by_ms: int
 ) -> None:
-    """Before time moves ahead by `by_ms`: let members whose clients are connected have sent heartbeats until
-    then, and let the group wait for them no less than it would have.
+    """Prepare a group for a move of time by `by_ms`: keep the sessions of the connected members as if they
+    had sent heartbeats all the time, and extend the join and sync phases that wait for them.
 
-    Their clients' clocks stay where they are. So a heartbeat that is parked stays parked, and its member
-    hears at once of a rebalance that begins then.
+    The clocks of their clients do not move. So a parked heartbeat stays parked, and its member hears at once
+    of a rebalance that begins after the move. connected: ids of the members whose clients are connected.
     """
     members = [group.members[member_id] for member_id in connected if member_id in group.members]
     for member in members:
@@ -47,7 +48,7 @@ def keep_members(
 
 
 def _move(timers: Timers, key: TimerKey, by_ms: int) -> None:
-    """Let a timer that is armed be due later."""
+    """Make an armed timer due later by `by_ms`."""
     deadline_ms = timers.deadline_ms(key)
     if deadline_ms is not None:
         timers.arm(key, deadline_ms + by_ms)

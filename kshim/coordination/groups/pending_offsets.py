@@ -1,8 +1,9 @@
-"""Pending offsets: a transaction has committed them, and they count only if it is committed (KIP-98).
+"""Pending offsets: offsets in a transaction, which count only if the transaction is committed (KIP-98).
 
-Of two commits for a partition the one that is later in the log counts, in whatever order their transactions
-end. So the commits of one partition are kept in the order of the log, and one that a later commit has
-overtaken is kept without its value: the partition stays unstable until that transaction ends as well.
+If two transactions commit offsets for one partition, the offset that is later in the log counts, in whatever
+order the transactions end. So the offsets of a partition are kept in the order of the log. If a later one
+overtakes an offset, that offset loses its value but keeps its place: the partition stays unstable until its
+transaction ends as well.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ Partition = tuple[str, int]
 
 
 class CommittedOffset(NamedTuple):
-    """One offset of a transaction that was committed."""
+    """One offset of a transaction that has been committed."""
 
     group_id: str
     partition: Partition
@@ -31,9 +32,11 @@ class PendingOffsets:
 
     def __init__(self) -> None:
         self._commits: dict[str, dict[Partition, dict[int, OffsetCommitValue | None]]] = {}
-        """By group, partition and producer id, the last of these in the order of the log. None: overtaken."""
+        """Values by group, partition and producer id; the producer ids are in the order of the log. None: the
+        offset is overtaken.
+        """
         self._transactions: dict[int, dict[tuple[str, Partition], None]] = {}
-        """By producer id: the groups and partitions that it has committed offsets for."""
+        """By producer id: the groups and partitions for which its transaction has offsets."""
 
     def __bool__(self) -> bool:
         return bool(self._transactions)
@@ -44,11 +47,11 @@ class PendingOffsets:
     __hash__ = None  # type: ignore[assignment]
 
     def of_group(self, group_id: str) -> Collection[Partition]:
-        """The partitions for which a group has an offset that is pending."""
+        """The partitions for which a group has a pending offset."""
         return self._commits.get(group_id, {}).keys()
 
     def values(self, group_id: str, partition: Partition) -> Iterator[OffsetCommitValue]:
-        """The offsets of a partition that may count one day."""
+        """The pending offsets of a partition that are not overtaken."""
         commits = self._commits.get(group_id, {}).get(partition, {})
         return (value for value in commits.values() if value is not None)
 
@@ -65,13 +68,13 @@ class PendingOffsets:
         self._transactions.setdefault(producer_id, {})[key.group, partition] = None
 
     def overtake(self, key: OffsetCommitKey) -> None:
-        """Void the pending offsets of a partition: an offset that counts at once was committed after them."""
+        """Void the pending offsets of a partition, because an offset that counts at once follows them."""
         commits = self._commits.get(key.group, {}).get((key.topic, key.partition), {})
         for producer_id in commits:
             commits[producer_id] = None
 
     def forget(self, key: OffsetCommitKey) -> None:
-        """Drop the pending offsets of a partition, whose offset was deleted."""
+        """Drop the pending offsets of a partition, because its offset was deleted."""
         partition = (key.topic, key.partition)
         for producer_id in tuple(self._commits.get(key.group, {}).get(partition, ())):
             self._remove(producer_id, key.group, partition)
@@ -81,7 +84,7 @@ class PendingOffsets:
                 del self._transactions[producer_id]
 
     def end(self, producer_id: int, *, committed: bool) -> Iterator[CommittedOffset]:
-        """End a producer's transaction; yield its offsets that count from now on. To be read to the end."""
+        """End a producer's transaction; yield its offsets that count from now on. Read it to the end."""
         for group_id, partition in self._transactions.pop(producer_id, ()):
             value = self._remove(producer_id, group_id, partition, overtakes=committed)
             if committed and value is not None:
@@ -90,7 +93,9 @@ class PendingOffsets:
     def _remove(
         self, producer_id: int, group_id: str, partition: Partition, *, overtakes: bool = False
     ) -> OffsetCommitValue | None:
-        """Take one pending offset out; if it counts from now on, it overtakes those before it in the log."""
+        """Remove one pending offset and return its value. overtakes: it counts from now on, so it voids those
+        before it in the log.
+        """
         of_group = self._commits[group_id]
         commits = of_group[partition]
         if overtakes and commits[producer_id] is not None:

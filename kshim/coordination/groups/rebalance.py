@@ -1,9 +1,9 @@
 """A rebalance from its start to the end of its join phase, and the timers that bound it.
 
-Join phase: every member is told to join again; it ends when all have, or when the largest rebalance timeout
-has passed and the missing ones are left out. Then everybody's JoinGroup is answered at once, with a new
-generation, and the sync phase begins (`sync_group`). The first join phase of an empty group is held open for
-the initial rebalance delay.
+In the join phase every member has to join again. It ends when all have joined, or when the largest rebalance
+timeout has passed; members that are missing then are removed. Then all JoinGroups are answered at once, with
+a new generation, and the sync phase begins (`sync_group`). The first join phase of an empty group stays open
+for the initial rebalance delay.
 """
 
 from __future__ import annotations
@@ -23,9 +23,11 @@ from schemas.error_code import ErrorCode
 from schemas.messages.join_group import JoinGroupResponse, JoinGroupResponseMember
 
 SHORTEST_DELAY_MS = 5
-"""Members that start together share their first generation, as where Apache Kafka's timer takes as long."""
+"""The shortest initial delay, in ms. Apache Kafka's timer takes about as long, so members that start together
+share their first generation.
+"""
 SHORTEST_EXTENSION_MS = 1_000
-"""A join phase that nobody joined is extended by at least this: the rebalance timeout may be 0."""
+"""A join phase that nobody has joined is extended by at least this, in ms: the rebalance timeout may be 0."""
 
 
 def rebalance_or_complete(
@@ -36,9 +38,10 @@ def rebalance_or_complete(
     reason: str = "",
     detail: str = "",
 ) -> None:
-    """Membership changed: start a rebalance where one can start, else see if the join phase is complete.
+    """React to a change of membership: start a rebalance if the state allows it, else end the join phase if
+    it is complete.
 
-    members: who has changed it.
+    members: the members that caused the change.
     """
     if group.state in CAN_REBALANCE:
         prepare_rebalance(draft, group, trigger, members, reason, detail)
@@ -54,8 +57,8 @@ def prepare_rebalance(
     reason: str = "",
     detail: str = "",
 ) -> None:
-    """Begin a join phase. Parked SyncGroups and Heartbeats are answered REBALANCE_IN_PROGRESS, the Heartbeats
-    not at once if a member has left. Nobody has to sync any more.
+    """Begin a join phase. Parked SyncGroups and Heartbeats are answered REBALANCE_IN_PROGRESS; if a member
+    has left, the Heartbeats only after CLOSING_MS. No SyncGroup is waited for any more.
     """
     if group.state is State.COMPLETING_REBALANCE:
         for member in group.members.values():
@@ -83,7 +86,7 @@ def _initial_delay_ms(draft: Draft) -> int:
 
 
 def maybe_complete_join(draft: Draft, group: ClassicGroup) -> bool:
-    """End the join phase early when everybody has joined. The initial delay is always waited for."""
+    """End the join phase early if everybody has joined and no initial delay runs; return True if it ended."""
     complete = (
         group.state is State.PREPARING_REBALANCE
         and group.initial_delay is None
@@ -95,7 +98,9 @@ def maybe_complete_join(draft: Draft, group: ClassicGroup) -> bool:
 
 
 def on_join_deadline(draft: Draft, group: ClassicGroup) -> None:
-    """The join timer fired: extend the initial delay while members keep arriving, else end the join phase."""
+    """Do what the join timer is for: extend the initial delay if members keep arriving, else end the join
+    phase.
+    """
     if group.state is not State.PREPARING_REBALANCE:
         return
     initial = group.initial_delay
@@ -108,7 +113,9 @@ def on_join_deadline(draft: Draft, group: ClassicGroup) -> None:
 
 
 def complete_join(draft: Draft, group: ClassicGroup) -> None:
-    """End the join phase with those that joined; static members stay until their session ends (KIP-345)."""
+    """End the join phase with the members that have joined. The others are removed, but static members stay
+    until their session ends (KIP-345). If no member has joined, extend the join phase.
+    """
     draft.cancel_join(group)
     group.initial_delay = None
     release_heartbeats(draft, group)
@@ -138,7 +145,7 @@ def _evict_missing_members(draft: Draft, group: ClassicGroup) -> None:
 
 
 def _leader_has_joined(group: ClassicGroup) -> bool:
-    """Make sure that a member that has joined leads; False if none has joined."""
+    """Make a member that has joined the leader; return False if none has joined."""
     leader = group.members.get(group.leader or "")
     if leader is None or leader.parked_join is None:
         joined = next((m for m in group.members.values() if m.parked_join is not None), None)
@@ -149,7 +156,7 @@ def _leader_has_joined(group: ClassicGroup) -> bool:
 
 
 def _begin_sync_phase(draft: Draft, group: ClassicGroup) -> None:
-    """Answer every parked JoinGroup with the new generation, and wait for everybody's SyncGroup."""
+    """Answer every parked JoinGroup with the new generation, and wait for a SyncGroup from every member."""
     group.protocol_name = group.select_protocol()
     group.keep_subscriptions()
     group.transition_to(State.COMPLETING_REBALANCE, draft.now_ms)
@@ -166,7 +173,9 @@ def _begin_sync_phase(draft: Draft, group: ClassicGroup) -> None:
 
 
 def joined(group: ClassicGroup, member: Member) -> JoinGroupResponse:
-    """The answer to `member`'s JoinGroup in the present generation; only the leader's lists the members."""
+    """The answer to `member`'s JoinGroup in the present generation; only the leader's answer lists all
+    members.
+    """
     is_leader = group.leader == member.member_id
     return JoinGroupResponse(
         error_code=ErrorCode.NONE,
@@ -192,7 +201,9 @@ def listed(group: ClassicGroup) -> tuple[JoinGroupResponseMember, ...]:
 
 
 def on_sync_deadline(draft: Draft, group: ClassicGroup) -> None:
-    """The sync timer fired: members that never sent SyncGroup go, and the others rebalance."""
+    """Do what the sync timer is for: remove the members that have not sent SyncGroup, and rebalance the
+    others.
+    """
     if not group.pending_sync or group.state not in (State.COMPLETING_REBALANCE, State.STABLE):
         return
     silent = [who(member) for member in group.members.values() if member.member_id in group.pending_sync]
@@ -202,9 +213,11 @@ def on_sync_deadline(draft: Draft, group: ClassicGroup) -> None:
 
 
 def on_member_deadline(draft: Draft, group: ClassicGroup, member_id: str) -> None:
-    """The member timer fired: a session expired, or a pending id or a new member's join waited too long.
+    """Do what a member's timer is for: remove a member whose session or first JoinGroup has timed out, or
+    drop a pending id.
 
-    A member whose request is parked here cannot send heartbeats; its session starts anew when it is answered.
+    A member with a parked request stays, as it cannot send heartbeats; its session starts anew with the
+    answer.
     """
     member = group.members.get(member_id)
     if member is None:

@@ -1,8 +1,8 @@
-"""What is known of one rebalance: its cause, what each member did and when. Soft state, kept for people.
+"""The record of one rebalance: its cause, and what each member did and when. Soft state, kept for people.
 
-Apache Kafka logs a reason when a rebalance starts and forgets it. Here a group writes a record while it
+Apache Kafka logs a reason when a rebalance starts, and forgets it. In kshim a group keeps a record while it
 rebalances, and reports it when the rebalance is over, so that "why did my group rebalance?" has one answer.
-The record holds the bytes that clients sent, as they are; who reads it decodes them.
+The record holds the bytes that clients sent, as they are; its readers decode them.
 """
 
 from __future__ import annotations
@@ -19,21 +19,23 @@ if TYPE_CHECKING:
     from kshim.coordination.groups.member import Member
 
 NEVER_MS = -1
-"""Stands for the time of what has not happened."""
+"""Stands for the time of an event that has not happened."""
 RECORD_BYTES, PART_BYTES, WHO_BYTES, VOTE_BYTES = 800, 400, 100, 100
-"""What a record and each of its parts take in memory, about, without texts and bytes."""
+"""About how many bytes of memory a record and each of its parts take, without their texts and `bytes`."""
 MOST_REASON = 1_000
-"""Characters of what a client says."""
+"""How many characters of a reason or a detail are kept."""
 MOST_SUBSCRIPTION_BYTES = 1_000_000
-"""A larger one is not recorded: it can hardly be stored with its group (see `message.max.bytes`)."""
+"""Larger subscriptions are not recorded; they can hardly be stored with their group (see
+`message.max.bytes`).
+"""
 MOST_NAMED = 1_000
-"""Of the members that have set off a rebalance."""
+"""How many of the members that set off a rebalance are kept."""
 MOST_DEPARTED_BYTES = 1_000_000
-"""Members may come and go without end while a join phase lasts."""
+"""How many bytes `Departed` may take: members may come and go without end while a join phase lasts."""
 
 
 class Who(NamedTuple):
-    """A member, as people know it."""
+    """The names by which people know a member."""
 
     member_id: str
     client_id: str = ""
@@ -49,14 +51,14 @@ class Who(NamedTuple):
 
 @dataclass(slots=True)
 class Part:
-    """One member's part in a rebalance. Times are the coordinator's, in ms; NEVER_MS if it did not happen."""
+    """One member's part in a rebalance. Times are the coordinator's; NEVER_MS: the event has not happened."""
 
     who: Who
     before: bytes = b""
-    """The assignment that it had been given last."""
+    """The last assignment that it had received before."""
     after: bytes = b""
     subscription: bytes = b""
-    """What it joined with, for the protocol that was chosen."""
+    """The metadata that it joined with, for the protocol that was chosen."""
     offers: bytes = b""
     """The names of the protocols that it joined with, in its order of preference; see `Protocols`."""
     told_ms: int = NEVER_MS
@@ -64,11 +66,11 @@ class Part:
     joined_ms: int = NEVER_MS
     synced_ms: int = NEVER_MS
     assigned_ms: int = NEVER_MS
-    """When it was given its assignment."""
+    """When its assignment was sent to it."""
     gone: Gone | None = None
     gone_ms: int = NEVER_MS
     heard_ms: int = NEVER_MS
-    """If its session has expired: when it was heard last."""
+    """When its last request restarted its session; only if that session has expired."""
 
     @property
     def size(self) -> int:
@@ -78,7 +80,7 @@ class Part:
 
 
 class Departed:
-    """Members that are gone, of which no rebalance tells yet. Of too many, the first are kept."""
+    """Members that are gone and that no record mentions yet. If there are too many, the first are kept."""
 
     __slots__ = ("_bytes", "_parts")
 
@@ -90,7 +92,7 @@ class Departed:
         return len(self._parts)
 
     def add(self, part: Part) -> bool:
-        """Return False if there is no room for it."""
+        """Add one member's part; return False, and drop it, if there is no room."""
         if self._bytes >= MOST_DEPARTED_BYTES:
             return False
         self._parts.append(part)
@@ -98,21 +100,21 @@ class Departed:
         return True
 
     def take(self) -> list[Part]:
-        """All of them, which are not kept any more."""
+        """Return all parts, and keep none."""
         parts, self._parts, self._bytes = self._parts, [], 0
         return parts
 
 
 @dataclass(frozen=True, slots=True)
 class RebalanceBegan:
-    """A rebalance has begun; the record of it follows when it is over."""
+    """A report: a rebalance has begun. Its record follows when it is over."""
 
     group_id: str
     trigger: Trigger
     members: tuple[Who, ...]
     kind: ClassVar = "rebalance began"
     is_minor: ClassVar = True
-    """The log needs only the record."""
+    """True: this is logged at DEBUG only, as the record has it all."""
 
     def __str__(self) -> str:
         names = joined(each.member_id for each in self.members)
@@ -121,7 +123,7 @@ class RebalanceBegan:
 
 @dataclass(frozen=True, slots=True)
 class Resumed:
-    """A static member has come back, and goes on in its generation."""
+    """A report: a static member has come back, and goes on in its generation."""
 
     group_id: str
     before: str
@@ -137,46 +139,46 @@ class Resumed:
 
 @dataclass(slots=True)
 class Rebalance:
-    """One rebalance: in the making while it is its group's, and not changed after it was reported."""
+    """One rebalance. It changes while its group rebalances, and no more once it is reported."""
 
     group_id: str
     trigger: Trigger
     members: tuple[Who, ...]
-    """Who set it off; empty if nobody did."""
+    """The members that set it off; empty if none did."""
     reason: str
-    """What the client said (KIP-800); empty if it said nothing."""
+    """The reason that the client gave (KIP-800), if it gave one."""
     detail: str
-    """What else is known of the cause, such as the topic that changed."""
+    """More about the cause, such as the topic that changed."""
     began_ms: int
     joined_ms: int = NEVER_MS
     """When the join phase ended."""
     assigned_ms: int = NEVER_MS
     """When the leader's assignments were accepted."""
     ended_ms: int = NEVER_MS
-    """When every member had its assignment, or the next rebalance began."""
+    """When every member had its assignment, or the next rebalance began, or the shard was given up."""
     is_complete: bool = False
-    """Whether every member got its assignment."""
+    """True if every member got its assignment."""
     generation: int = 0
-    """The one that it was to lead to."""
+    """The generation that the rebalance leads to."""
     protocol_type: str = ""
     protocol: str = ""
     """The assignor that was chosen."""
     leader: str = ""
     votes: Mapping[str, int] = field(default_factory=dict)
-    """How many members voted for each protocol that all offer."""
+    """The number of votes by protocol; see `ClassicGroup.votes`."""
     parts: dict[str, Part] = field(default_factory=dict)
-    """By member id, those of members that are gone included."""
+    """The members' parts by member id; members that are gone are included."""
     kind: ClassVar = "rebalance"
 
     def part(self, member: Member) -> Part:
-        """The part of `member`, which begins now if it had none."""
+        """The part of `member`; it is created if there is none yet."""
         found = self.parts.get(member.member_id)
         if found is None:
             found = self.parts[member.member_id] = Part(who(member), before=member.holds)
         return found
 
     def told(self, member_id: str, now_ms: int) -> None:
-        """Note that a member heard that the group rebalances."""
+        """Note that a member was answered REBALANCE_IN_PROGRESS; the first time counts."""
         part = self.parts.get(member_id)
         if part is not None and part.told_ms == NEVER_MS:
             part.told_ms = now_ms
@@ -208,5 +210,5 @@ class Rebalance:
 
 
 def who(member: Member) -> Who:
-    """`member` as people know it."""
+    """The names by which people know `member`."""
     return Who(member.member_id, member.client_id, member.client_host, member.group_instance_id)

@@ -1,4 +1,4 @@
-"""Writes a group's record of the rebalance under way: each function notes one thing that has happened now."""
+"""Writes a group's record of the rebalance under way: each function notes one event that happens now."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from kshim.coordination.groups.trigger import Gone, Trigger
 def begins(
     draft: Draft, group: ClassicGroup, trigger: Trigger, members: Collection[Who], reason: str, detail: str
 ) -> None:
-    """A rebalance begins, and so ends the one before that is not complete. O(members).
+    """A rebalance begins. If one is under way, it ends incomplete and is reported. O(members).
 
-    Members whose SyncGroup is parked hear of it at once.
+    Members with a parked SyncGroup are noted as answered REBALANCE_IN_PROGRESS now.
     """
     gives_way(draft, group)
     record = Rebalance(
@@ -60,7 +60,7 @@ def joins(draft: Draft, group: ClassicGroup, member: Member) -> None:
 
 
 def departs(draft: Draft, group: ClassicGroup, member: Member, gone: Gone) -> None:
-    """A member is gone; the rebalance that follows, or is under way, tells so."""
+    """A member is gone. The record of the rebalance under way, or of the next one, will say so."""
     heard_ms = draft.now_ms - member.session_timeout_ms if gone is Gone.EXPIRED else NEVER_MS
     part = Part(who(member), before=member.holds, gone=gone, gone_ms=draft.now_ms, heard_ms=heard_ms)
     if not group.departed.add(part) and group.rebalance is not None:
@@ -68,7 +68,7 @@ def departs(draft: Draft, group: ClassicGroup, member: Member, gone: Gone) -> No
 
 
 def join_phase_ends(draft: Draft, group: ClassicGroup) -> None:
-    """The group has its next generation. O(members)."""
+    """The join phase ends: the group has its next generation. O(members)."""
     record = group.rebalance
     assert record is not None
     _take_departed(group, record)
@@ -100,7 +100,7 @@ def leader_assigns(draft: Draft, group: ClassicGroup) -> None:
 
 
 def is_assigned(draft: Draft, group: ClassicGroup, member: Member) -> None:
-    """A member is given its assignment."""
+    """A member gets its assignment."""
     member.holds = member.assignment
     if group.rebalance is not None:
         part = group.rebalance.part(member)
@@ -118,7 +118,7 @@ def may_be_complete(draft: Draft, group: ClassicGroup) -> None:
 
 
 def gives_way(draft: Draft, group: ClassicGroup) -> None:
-    """Report the rebalance that ends before every member has its assignment, if there is one."""
+    """If a rebalance is under way, report it as one that ends before every member has its assignment."""
     if group.rebalance is not None:
         _report(draft, group, group.rebalance)
 
@@ -130,7 +130,7 @@ def _report(draft: Draft, group: ClassicGroup, record: Rebalance) -> None:
 
 
 def _take_departed(group: ClassicGroup, record: Rebalance) -> None:
-    """Note who is gone, and keep what is known of the part it had."""
+    """Move the members that are gone into the record; a part that is there already keeps its other fields."""
     for part in group.departed.take():
         known = record.parts.get(part.who.member_id)
         if known is None:
