@@ -216,8 +216,7 @@ def on_member_deadline(draft: Draft, group: ClassicGroup, member_id: str) -> Non
     """Do what a member's timer is for: remove a member whose session or first JoinGroup has timed out, or
     drop a pending id.
 
-    A member with a parked request stays, as it cannot send heartbeats; its session starts anew with the
-    answer.
+    A member with another parked request stays, as it cannot send heartbeats; the answer restarts its session.
     """
     member = group.members.get(member_id)
     if member is None:

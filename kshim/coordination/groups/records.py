@@ -1,4 +1,4 @@
-"""A record of `__consumer_offsets` as bytes, and back."""
+"""Encodes and decodes records of `__consumer_offsets`."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from schemas.internal_topics.group_metadata_log import (
 
 
 def encode_record(record: GroupRecord) -> tuple[bytes, bytes | None]:
-    """The key and value of a record. Raises ValueError for one that cannot be written."""
+    """The key and value of a record. Raises ValueError if it cannot be written."""
     key, value = record
     return encode_key(key), None if value is None else encode_value(value)
 
 
 def decode_record(key: bytes, value: bytes | None) -> GroupRecord | None:
-    """The record; None for one with another kind of key. Raises MalformedMessage."""
+    """The record; None if its key is of an unknown kind. Raises MalformedMessage."""
     decoded = decode_key(key)
     return None if isinstance(decoded, UnknownKey) else GroupRecord(decoded, decode_value(decoded, value))

@@ -1,7 +1,7 @@
-"""How each request is refused before its group is asked: wrong coordinator, still loading, bad group id.
+"""The answers that refuse requests before a group is asked: wrong coordinator, still loading, bad group id.
 
-Each API has its own place for the error. Two answer something else than "loading", because clients give up on
-that code: a heartbeat succeeds, and a SyncGroup is answered REBALANCE_IN_PROGRESS.
+Each API puts the error into another field. While a shard is loading, Heartbeat is answered NONE and SyncGroup
+REBALANCE_IN_PROGRESS, because clients give up on COORDINATOR_LOAD_IN_PROGRESS.
 """
 
 from __future__ import annotations
@@ -50,20 +50,20 @@ class DeleteGroup(NamedTuple):
 
 
 class ForceRebalance(NamedTuple):
-    """An administrator wants a group to rebalance; the reply is an error code, as to the next two."""
+    """An administrator's request that a group rebalances. The reply is an error code."""
 
     group_id: str
 
 
 class ExpireMember(NamedTuple):
-    """An administrator wants a member's session to end."""
+    """An administrator's request that a member's session ends. The reply is an error code."""
 
     group_id: str
     member_id: str
 
 
 class FenceMember(NamedTuple):
-    """An administrator wants a static member to be fenced."""
+    """An administrator's request to fence a static member. The reply is an error code."""
 
     group_id: str
     group_instance_id: str
@@ -113,16 +113,18 @@ GroupRequest = (
     | ExpireMember
     | FenceMember
 )
-"""The requests that a shard answers about one group, which `group_id` names."""
+"""The requests about one group that a shard answers; each has a `group_id`."""
 
 
 def refuse(request: GroupRequest | EndTransaction, caller: Caller, error: ErrorCode) -> Any:
-    """The response to `request` that says `error`."""
+    """The response to `request` that carries `error`."""
     return _REFUSALS[type(request)](request, caller, error)
 
 
 def as_kept(request: GroupRequest | EndTransaction) -> Any:
-    """The request with all that `refuse` needs. Some are parked for long, and their content is large."""
+    """The request, or a copy without its large content that `refuse` can still answer: some requests are
+    parked for long.
+    """
     without_content = _WITHOUT_CONTENT.get(type(request))
     return request if without_content is None else without_content(request)
 
@@ -170,7 +172,9 @@ def _offset_fetch(
 def _txn_offset_commit(
     request: TxnOffsetCommitRequest, caller: Caller, error: ErrorCode
 ) -> TxnOffsetCommitResponse:
-    """Below v2, COORDINATOR_NOT_AVAILABLE stands for loading: producers may fail on that (KAFKA-7296)."""
+    """Below v2, loading is answered COORDINATOR_NOT_AVAILABLE: old producers may fail on the code for loading
+    (KAFKA-7296).
+    """
     loading = error is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
     if loading and caller.api_version < FIRST_TXN_VERSION_THAT_KNOWS_LOADING:
         error = ErrorCode.COORDINATOR_NOT_AVAILABLE
@@ -191,7 +195,9 @@ def _txn_offset_commit(
 
 
 def _end_transaction(request: EndTransaction, caller: Caller, error: ErrorCode) -> ErrorCode:
-    """A transaction coordinator expects errors of leaders, not of group coordinators; it tries again."""
+    """Replace errors of group coordinators by one that a transaction coordinator expects, so that it tries
+    again.
+    """
     return ErrorCode.NOT_LEADER_OR_FOLLOWER if error in _NOT_HERE else error
 
 

@@ -1,6 +1,6 @@
-"""A group as people are shown it: its members and what it has committed, at one moment.
+"""A group as people are shown it: its members and its committed offsets, at one moment.
 
-DescribeGroups tells neither the generation nor the offsets, and is answered by the group's coordinator alone.
+DescribeGroups contains neither the generation nor the offsets, and only the group's coordinator answers it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from kshim.coordination.groups.states import State
 
 
 class SeenGroup(NamedTuple):
-    """One group. It is read at once: what it refers to changes."""
+    """One group. Read it at once: it refers to objects that change."""
 
     group_id: str
     node_id: int
@@ -28,16 +28,16 @@ class SeenGroup(NamedTuple):
     leader: str
     members: tuple[Member, ...]
     committed: Committed
-    """Decoded anew each time that it is asked for."""
+    """The committed offsets; each is decoded anew whenever it is read."""
 
     @property
     def partitions(self) -> Iterable[Partition]:
-        """The partitions for which it has committed an offset."""
+        """The partitions for which the group has committed an offset."""
         return self.committed.keys()
 
 
 def see(group: ClassicGroup, node_id: int, committed: Committed) -> SeenGroup:
-    """O(members)."""
+    """Show `group` as it is now. O(members)."""
     return SeenGroup(
         group_id=group.group_id,
         node_id=node_id,

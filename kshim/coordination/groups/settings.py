@@ -1,11 +1,11 @@
-"""What a coordinator is configured with; the names are Kafka's property names with underscores."""
+"""The configuration of a group coordinator; the names are Kafka's property names with underscores."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 NEW_MEMBER_JOIN_TIMEOUT_MS = 300_000
-"""How long a new member's first JoinGroup may stay parked before it is dropped; a constant in Kafka too."""
+"""How long a new member's first JoinGroup may stay parked before the member is removed; Kafka's constant."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """One shard: the groups whose records are in one partition of `__consumer_offsets`.
 
-It finds the group a request is about, lets the module of that API decide, and returns the decision. The live
-groups are derived from the hard state once, when loading ends; from then on both move together.
+A shard finds the group of a request, calls the module of that API, and returns its decision. The live groups
+are made from the hard state once, when loading ends; from then on both change together.
 """
 
 from __future__ import annotations
@@ -62,15 +62,15 @@ from schemas.messages.txn_offset_commit import TxnOffsetCommitRequest
 from schemas.records.end_txn_marker import EndTxnMarker
 
 MOST_OFFSETS = 1_000
-"""How many offsets one step of an expiry run looks at before it makes way for requests: a few ms of work, if
-all have expired. The offsets of a large group are divided among steps; the last one deletes the group.
+"""How many offsets one step of an expiry run checks before requests get their turn: a few ms of work, if all
+have expired. The offsets of a large group are divided among steps; the last step deletes the group.
 """
 
 MOST_DELETED = 500
-"""How many offsets of deleted topics one step looks for: a few ms of work, if all are deleted."""
+"""How many offsets one step compares with the deleted topics: a few ms of work, if all are deleted."""
 
 OffsetsOfGroup = tuple[str, Sequence[Partition]]
-"""A group, and partitions for which it has offsets."""
+"""A group id, and partitions for which the group has offsets."""
 
 _NO_OFFSETS: Mapping[Any, Any] = {}
 
@@ -91,13 +91,13 @@ class Shard:
     )
 
     def __init__(self, number: int, node_id: int, surroundings: Surroundings) -> None:
-        """node_id: the broker that leads the shard; the others do not answer for it."""
+        """node_id: the broker that leads the shard; the other brokers refuse requests for it."""
         self.number = number
         self.node_id = node_id
         self._surroundings = surroundings
         self._timer = ShardTimer(number)
         self._unchecked: Iterator[tuple[str, Sequence[Partition]]] | None = None
-        """What the expiry run under way has still to check; None between runs."""
+        """The groups and partitions that the present expiry run has still to check; None between runs."""
         self.hard_state = HardState()
         self._stored = StoredRecords(self.hard_state)
         self.groups: dict[str, ClassicGroup] = {}
@@ -112,18 +112,20 @@ class Shard:
         return self._stored.replay(records, producer)
 
     def replay(self, records: Iterable[GroupRecord], producer: ProducerIdAndEpoch | None) -> None:
-        """Apply records to what survives; see `HardState`."""
+        """Apply records to the state that survives a restart; see `HardState`."""
         self.hard_state.replay(records, producer)
 
     def revive(self) -> Iterator[None]:
-        """Make the groups that are stored, with their members, a step for each."""
+        """Make live groups, with their members, from the stored ones; one step for each group."""
         for group_id, stored in self.hard_state.groups.items():
             if group_id not in self.groups:
                 self.groups[group_id] = ClassicGroup.from_metadata(group_id, stored)
                 yield
 
     def finish_load(self, now_ms: int) -> Decision:
-        """Let the groups live: each member gets a session, a group above the limit rebalances."""
+        """Serve the groups from now on: each member gets a session; a group above `group.max.size`
+        rebalances.
+        """
         draft = Draft(self.number, self._surroundings, now_ms)
         for _ in self.revive():
             pass
@@ -143,7 +145,7 @@ class Shard:
         return draft.decision()
 
     def unload(self, now_ms: int) -> Decision:
-        """Let go of the groups: cancel their timers, and answer their parked requests NOT_COORDINATOR."""
+        """Give up the groups: cancel their timers, and answer their parked requests NOT_COORDINATOR."""
         draft = Draft(self.number, self._surroundings, now_ms)
         draft.timers.cancel(self._timer)
         for group in self.groups.values():
@@ -164,7 +166,9 @@ class Shard:
     # ---- requests
 
     def join_group(self, caller: Caller, request: JoinGroupRequest, now_ms: int) -> Decision:
-        """A JoinGroup without a member id creates a missing group, and makes that durable at once."""
+        """See `join_group`. A JoinGroup without a member id creates a missing group, and its
+        record at once.
+        """
         draft = Draft(self.number, self._surroundings, now_ms)
         group = self.groups.get(request.group_id)
         if group is None and request.member_id:
@@ -223,7 +227,9 @@ class Shard:
         return draft.decision()
 
     def offset_commit(self, caller: Caller, request: OffsetCommitRequest, now_ms: int) -> Decision:
-        """A commit without a generation creates a missing group: its consumers use no group management."""
+        """See `offsets`. A commit without a generation creates a missing group, whose consumers use no group
+        management.
+        """
         draft = Draft(self.number, self._surroundings, now_ms)
         group = self.groups.get(request.group_id)
         error = offsets.validate_commit(draft, group, caller, request)
@@ -233,7 +239,7 @@ class Shard:
         return self._committed_or_refused(draft, caller, request)
 
     def txn_offset_commit(self, caller: Caller, request: TxnOffsetCommitRequest, now_ms: int) -> Decision:
-        """Create a missing group, as `offset_commit` does; the offsets are pending."""
+        """See `txn_offset_commit`. Like `offset_commit`, this creates a missing group."""
         group = self.groups.get(request.group_id)
         error = txn_offset_commit.validate_commit(group, request)
         if error is ErrorCode.NONE:
@@ -249,7 +255,9 @@ class Shard:
     def _committed_or_refused(
         self, draft: Draft, caller: Caller, request: OffsetCommitRequest | TxnOffsetCommitRequest
     ) -> Decision:
-        """Commit all offsets as one batch, or refuse them; the first ones create a missing group."""
+        """Commit all offsets as one batch, or refuse all if they do not fit; create the group if it is
+        missing.
+        """
         decision = draft.decision()
         if not offsets_fit(decision.records, draft.settings):
             return self._reply(caller, refuse(request, caller, ErrorCode.UNKNOWN_SERVER_ERROR))
@@ -258,18 +266,18 @@ class Shard:
         return decision
 
     def end_transaction(self, caller: Caller, marker: EndTxnMarker) -> Decision:
-        """The marker is written even where nothing is pending: from then on its epoch fences older ones."""
+        """Write the marker, even if no offset is pending: from then on its epoch fences older ones."""
         error = self.hard_state.fencing.check_marker(marker)
         reply = Reply(caller.token, error)
         return Decision(self.number, replies=(reply,), marker=marker if error is ErrorCode.NONE else None)
 
     def offset_fetch(self, caller: Caller, request: OffsetFetchRequestGroup, now_ms: int) -> Decision:
-        """Answer whether or not the group exists."""
+        """Answer with the committed offsets, whether or not the group exists."""
         topic_id_of = self._surroundings.topic_id_of
         return self._reply(caller, offsets.fetch(self._committed(request.group_id), request, topic_id_of))
 
     def stable_offset_fetch(self, caller: Caller, fetch: StableOffsetFetch, now_ms: int) -> Decision:
-        """Refuse offsets that an open transaction may still move."""
+        """Like `offset_fetch`, but refuse offsets that an open transaction may still change."""
         group_id = fetch.group_id
         unstable = self.hard_state.pending.of_group(group_id)
         committed, topic_id_of = self._committed(group_id), self._surroundings.topic_id_of
@@ -293,7 +301,7 @@ class Shard:
         return self._reply(caller, describe.describe(group))
 
     def delete_group(self, caller: Caller, request: DeleteGroup, now_ms: int) -> Decision:
-        """Only a group without members is deleted, with all its offsets."""
+        """Delete a group with all its offsets, if it has no members."""
         draft = Draft(self.number, self._surroundings, now_ms)
         group = self.groups.get(request.group_id)
         answer = ANSWERS[ApiKey.DELETE_GROUPS][State.DEAD if group is None else group.state]
@@ -317,7 +325,7 @@ class Shard:
         return draft.decision()
 
     def list_groups(self, request: ListGroupsRequest) -> Iterator[ListedGroup]:
-        """The groups that the request's filters let through."""
+        """The groups that pass the request's filters."""
         return describe.list_groups(self.groups.values(), request)
 
     def see(self, group_id: str) -> SeenGroup | None:
@@ -326,7 +334,7 @@ class Shard:
         return None if group is None else see(group, self.node_id, self._committed(group_id))
 
     def known_offsets(self) -> Iterator[list[OffsetsOfGroup]]:
-        """The partitions for which groups have offsets, about MOST_DELETED of them at a time."""
+        """The partitions for which groups have offsets, in pieces of about MOST_DELETED partitions."""
         some: list[OffsetsOfGroup] = []
         left = MOST_DELETED
         for group_id in dict.fromkeys((*self.hard_state.offsets, *self.hard_state.pending.group_ids())):
@@ -344,14 +352,16 @@ class Shard:
     def delete_offsets(
         self, topics: Mapping[str, TopicId], known: Iterable[OffsetsOfGroup], now_ms: int
     ) -> Decision:
-        """See `offsets.delete_topics`. known: some of `known_offsets`."""
+        """See `offsets.delete_topics`. known: pieces of `known_offsets`."""
         draft = Draft(self.number, self._surroundings, now_ms)
         for group_id, partitions in known:
             offsets.delete_topics(draft, group_id, partitions, topics, self.hard_state.values)
         return draft.decision()
 
     def keep_offsets(self, keys: Iterable[bytes]) -> Decision:
-        """Write committed offsets again as they count now; those that there are no more are left out."""
+        """Write the present values of committed offsets once more; offsets that no longer exist
+        are left out.
+        """
         records = []
         for key in map(decode_key, keys):
             assert isinstance(key, OffsetCommitKey)
@@ -363,7 +373,7 @@ class Shard:
     # ---- time
 
     def on_timer(self, key: AnyTimer, now_ms: int) -> Decision:
-        """Do what is due for one timer."""
+        """Do the work of one timer."""
         if isinstance(key, ShardTimer):
             return self.expire(now_ms)
         group = self.groups.get(key.group_id)
@@ -381,9 +391,10 @@ class Shard:
         return draft.decision()
 
     def expire(self, now_ms: int) -> Decision:
-        """One step of an expiry run over all groups, see `expiry`; the next step is due at once.
+        """Take one step of an expiry run over all groups; see `expiry`.
 
-        A step ends when it exceeds MOST_OFFSETS. The next run is due an interval after the last.
+        A step ends when it has checked more than MOST_OFFSETS; then the next step is due at once. After the
+        last step the next run is due in `offsets.retention.check.interval.ms`.
         """
         draft = Draft(self.number, self._surroundings, now_ms)
         if self._unchecked is None:
@@ -404,7 +415,7 @@ class Shard:
         return draft.decision()
 
     def _to_check(self) -> Iterator[tuple[str, Sequence[Partition]]]:
-        """Every group with the partitions it has offsets for, no more than MOST_OFFSETS of them at a time."""
+        """Every group with the partitions it has offsets for, at most MOST_OFFSETS of them at a time."""
         for group_id in tuple(self.groups):
             partitions = tuple(self._committed(group_id))
             for start in range(0, len(partitions) or 1, MOST_OFFSETS):
@@ -445,7 +456,7 @@ OPERATIONS: dict[type, Operation] = {
     ExpireMember: Shard.steer,
     FenceMember: Shard.steer,
 }
-"""What a shard does with each kind of request."""
+"""The method that answers each kind of request."""
 
 
 def _empty_group(now_ms: int) -> GroupMetadataValue:

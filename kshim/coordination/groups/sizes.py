@@ -1,6 +1,7 @@
-"""Whether records fit into one batch of `message.max.bytes` bytes; what does not fit is refused, as in Kafka.
+"""Checks whether records fit into one batch of `message.max.bytes`. Kafka refuses what does not fit, and so
+does kshim.
 
-Most are so small that the lengths of their texts settle it. The others are encoded and measured.
+Most records are so small that the lengths of their texts decide it. The others are encoded and measured.
 """
 
 from __future__ import annotations
@@ -19,17 +20,19 @@ from schemas.internal_topics.group_metadata_log import (
 from schemas.records import batch as record_batch
 
 UTF8_BYTES = 4
-"""The most that one character takes."""
+"""The most bytes that one character takes."""
 RECORD_BYTES = 200
-"""More than a batch with one record takes without its texts, or a member in a group's record."""
+"""More bytes than a batch with one record takes without the record's texts, and than a member takes in a
+group's record.
+"""
 FEW = 5
-"""Commits of up to this many offsets are the hot path."""
+"""Commits of at most this many offsets are the hot path."""
 FEW_NAMES_BYTES = FEW * (RECORD_BYTES + 2 * 32_767)
-"""More than that many offsets take without their metadata."""
+"""More bytes than FEW offsets take without their metadata."""
 
 
 def offsets_fit(records: Sequence[GroupRecord], settings: Settings) -> bool:
-    """Whether the records of one commit fit."""
+    """True if the records of one commit fit into one batch."""
     metadata_bytes = FEW * UTF8_BYTES * settings.offset_metadata_max_bytes
     if len(records) <= FEW and FEW_NAMES_BYTES + metadata_bytes <= settings.message_max_bytes:
         return True
@@ -37,7 +40,7 @@ def offsets_fit(records: Sequence[GroupRecord], settings: Settings) -> bool:
 
 
 def group_fits(group: ClassicGroup, settings: Settings) -> bool:
-    """Whether the record of a group fits. O(members)."""
+    """True if the record of a group fits into one batch. O(members)."""
     return _fit([GroupRecord(GroupMetadataKey(group=group.group_id), group.to_metadata())], settings)
 
 
@@ -47,7 +50,7 @@ def _fit(records: Sequence[GroupRecord], settings: Settings) -> bool:
 
 
 def batch_bytes(records: Sequence[GroupRecord]) -> int:
-    """The size of the batch as it is stored."""
+    """The size of the batch in which these records are stored, in bytes."""
     return len(
         record_batch.encode(
             record_batch.Record(delta, 0, *encode_record(record)) for delta, record in enumerate(records)

@@ -1,8 +1,8 @@
 """The states of a classic group, and the two tables that are its specification.
 
-`TRANSITIONS` says which state may follow which; a group assigns its state in one method that asserts it.
-`ANSWERS` says what a request from a valid member with the right generation gets in each state, where the
-state alone decides. The pictures in the documentation are drawn from these tables.
+`TRANSITIONS` says which state may follow which; `ClassicGroup.transition_to` asserts it. `ANSWERS` says how a
+request from a valid member with the right generation is answered in each state, for the requests whose answer
+depends on the state alone. The pictures in the documentation are drawn from these tables.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ CAN_REBALANCE = frozenset(
 
 
 class Action(Enum):
-    """What happens to a request that a state does not answer with an error alone."""
+    """The treatment of a request in a state that does not refuse it."""
 
     ACCEPT = "done, and answered NONE"
     PARK = "parked until the phase completes"
@@ -105,4 +105,6 @@ ANSWERS: dict[ApiKey, dict[State, ErrorCode | Action]] = {
         State.DEAD: ErrorCode.GROUP_ID_NOT_FOUND,
     },
 }
-"""What a valid member's request with the right generation gets; for DeleteGroups, what any request gets."""
+"""By API and state: the answer to a valid member's request with the right generation, and to any
+DeleteGroups.
+"""

@@ -1,6 +1,6 @@
 """A static member that comes back without its member id (KIP-345).
 
-It takes over the place and assignment of its old id under a new one; requests with the old id are fenced. If
+The member gets a new member id, and keeps its place and assignment; requests with the old id are fenced. If
 the group is stable and would choose the same protocol again, there is no rebalance.
 """
 
@@ -34,7 +34,7 @@ def replace(
     request: JoinGroupRequest,
     protocols: Protocols,
 ) -> None:
-    """Give `member`'s place to `member_id`, and rebalance only if the other members have to know."""
+    """Give `member` the id `member_id`; rebalance only if the other members are concerned."""
     leader_before, old_id = group.leader or "", member.member_id
     _take_place(draft, group, member, member_id)
     update_member(draft, group, member, caller, request, protocols)
@@ -52,7 +52,7 @@ def replace(
 
 
 def fence(draft: Draft, group: ClassicGroup, member: Member) -> None:
-    """Give `member`'s place to an id that nobody goes by: its client is fenced."""
+    """Fence the client of `member`: give the member a new id that no client knows."""
     assert member.group_instance_id is not None
     old_id = member.member_id
     _take_place(draft, group, member, draft.new_member_id(member.group_instance_id))
@@ -64,7 +64,7 @@ def fence(draft: Draft, group: ClassicGroup, member: Member) -> None:
 
 
 def _take_place(draft: Draft, group: ClassicGroup, member: Member, member_id: str) -> None:
-    """Let `member` go by another id, and have a whole session under it."""
+    """Give `member` another id, with a whole session, and fence the old id."""
     _fence(draft, group, member)
     departs(draft, group, member, Gone.REPLACED)
     draft.timers.cancel(member.timer)
@@ -74,14 +74,14 @@ def _take_place(draft: Draft, group: ClassicGroup, member: Member, member_id: st
 
 
 def _goes_on(draft: Draft, group: ClassicGroup, member: Member, old_id: str) -> None:
-    """Keep the generation, in which nobody else has to know of the new id."""
+    """Keep the generation: write the group with the new id, and report it."""
     group.departed.take()
     draft.write_group(group)
     draft.report(Resumed(group.group_id, old_id, who(member)))
 
 
 def _fence(draft: Draft, group: ClassicGroup, member: Member) -> None:
-    """Answer the requests that are parked under the old id FENCED_INSTANCE_ID."""
+    """Answer FENCED_INSTANCE_ID to the requests that are parked under the old id."""
     parked_join = group.take_join(member)
     if parked_join is not None:
         fenced = JoinGroupResponse(error_code=ErrorCode.FENCED_INSTANCE_ID, member_id=member.member_id)
@@ -91,10 +91,11 @@ def _fence(draft: Draft, group: ClassicGroup, member: Member) -> None:
 
 
 def _resumed(group: ClassicGroup, member: Member, caller: Caller, leader_before: str) -> JoinGroupResponse:
-    """The answer that lets the member go on in its generation.
+    """The answer to a member that goes on in its generation.
 
-    A returning leader must not assign anew. From v9 on it is told so (KIP-814); before, it is shown its old
-    id as the leader, and so takes itself for a follower.
+    A leader that comes back must not assign partitions again. From v9 on the answer says so with
+    SkipAssignment (KIP-814). Below v9 it names the old id as the leader, so that the member takes itself for
+    a follower.
     """
     can_skip = caller.api_version >= FIRST_VERSION_WITH_SKIP_ASSIGNMENT
     leads = can_skip and group.leader == member.member_id

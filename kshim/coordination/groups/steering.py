@@ -1,7 +1,8 @@
-"""What an administrator makes happen to a group: a rebalance, the end of a session, the fencing of a member.
+"""Events that an administrator can cause in a group: a rebalance, the end of a session, the fencing of a
+member.
 
-Each goes the way of the event that it stands for, so that clients see what they would see then. Kafka has no
-requests for these; removing members, deleting a group and moving its offsets are requests of Kafka's own.
+Each runs the same code as the real event, so clients see no difference. Kafka has no requests for these
+events; it does have requests to remove members, to delete a group and to move its offsets.
 """
 
 from __future__ import annotations
@@ -24,12 +25,14 @@ from schemas.error_code import ErrorCode
 def steer(
     draft: Draft, group: ClassicGroup, request: ForceRebalance | ExpireMember | FenceMember
 ) -> ErrorCode:
-    """Let it happen; UNKNOWN_MEMBER_ID if there is no such member, or none at all to rebalance."""
+    """Cause the event. UNKNOWN_MEMBER_ID if the member does not exist, or the group has no members to
+    rebalance.
+    """
     return _STEERS[type(request)](draft, group, request)
 
 
 def _rebalance(draft: Draft, group: ClassicGroup, request: ForceRebalance) -> ErrorCode:
-    """Begin a rebalance; one whose members still join goes on."""
+    """Begin a rebalance, unless the group is in a join phase already."""
     if not group.members:
         return ErrorCode.UNKNOWN_MEMBER_ID
     if group.state in CAN_REBALANCE:
@@ -38,7 +41,7 @@ def _rebalance(draft: Draft, group: ClassicGroup, request: ForceRebalance) -> Er
 
 
 def _expire(draft: Draft, group: ClassicGroup, request: ExpireMember) -> ErrorCode:
-    """Remove a member as when its session ends, even while a request of it is parked; or a pending id."""
+    """Remove a member as if its session had ended, even if it has a parked request; or drop a pending id."""
     member = group.members.get(request.member_id)
     if member is None and request.member_id not in group.pending_join:
         return ErrorCode.UNKNOWN_MEMBER_ID
@@ -52,8 +55,8 @@ def _expire(draft: Draft, group: ClassicGroup, request: ExpireMember) -> ErrorCo
 
 
 def _fence(draft: Draft, group: ClassicGroup, request: FenceMember) -> ErrorCode:
-    """Give a static member's place to a new id, of which nothing more is heard: as if another client had come
-    with its instance id, and ended. Its session keeps the place until somebody comes with that instance id.
+    """Give a static member a new id that no client uses, as if another client had come with its instance id
+    and ended. The place stays taken until a client comes with that instance id, or the session ends.
     """
     member_id = group.static_member_id(request.group_instance_id)
     if member_id is None:

@@ -1,7 +1,7 @@
-"""Replays a shard's records as they are stored: most are commits of offsets, and need not be decoded.
+"""Replays a shard's stored records without decoding most of them, as most are commits of offsets.
 
 A group commits again and again for the same topics. So the part of the key that names group and topic is
-decoded once, and a plain value is taken as it is. Everything else is decoded, and replayed as at run time.
+decoded once, and a plain value stays encoded. All other records are decoded, and replayed as at run time.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class StoredRecords:
     def __init__(self, hard_state: HardState) -> None:
         self._hard_state = hard_state
         self._names: dict[bytes, tuple[str, str]] = {}
-        """Group id and topic, by the key of an offset without its last four bytes, the partition."""
+        """Group id and topic by the key of an offset without its last four bytes, which are the partition."""
 
     def replay(
         self, records: Iterable[tuple[bytes, bytes | None]], producer: ProducerIdAndEpoch | None

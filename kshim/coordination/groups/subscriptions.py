@@ -1,6 +1,6 @@
-"""The topics that the members of a group subscribe to, read from the bytes that they sent.
+"""Reads the topics that the members of a group subscribe to from the metadata that they sent.
 
-Most members of a group subscribe to the same topics, so most of these bytes are read once.
+Most members of a group subscribe to the same topics; equal lists of topics are read once.
 """
 
 from __future__ import annotations
@@ -12,18 +12,20 @@ from schemas.message import MalformedMessage
 
 MOST_TOPICS = 100_000
 MOST_BYTES = 8_000_000
-"""How many topics the members of a group may name, in how many bytes; what is named alike counts once."""
+"""How many topics the members of a group may name, in MOST_TOPICS topics and MOST_BYTES bytes. Equal lists
+count once.
+"""
 MOST_KINDS = 10
-"""With how many subscriptions another one is compared before it is read."""
+"""A subscription is compared with the lists of topics of at most this many others before it is read."""
 HEAD_BYTES = 2
-"""The version; the topics follow it."""
+"""The size of the version, which the topics follow."""
 
 
 @lru_cache(maxsize=1)
 def topics_of(subscriptions: tuple[bytes, ...]) -> frozenset[str] | None:
-    """All topics that they name; None if that cannot be known: one is malformed, or there are too many.
+    """All topics that the subscriptions name; None if one is malformed, or they name too many topics.
 
-    The last result is kept, as a large request about one group asks again and again.
+    The last result is kept, because a large request about one group asks for it again and again.
     """
     topics: set[str] = set()
     known: list[bytes] = []

@@ -1,8 +1,8 @@
-"""SyncGroup (14): the leader's assignments go in, everybody's own assignment comes out.
+"""SyncGroup (14): the leader sends the assignments of all members, and each member gets its assignment.
 
-The leader's request makes the generation durable: one metadata record with all members and their assignments.
-The group is stable from then on; the replies wait for the record, as do those to all later requests of the
-shard.
+The leader's request makes the generation durable: it writes one metadata record with all members and their
+assignments. The group is stable from then on. The answers, and those to all later requests of the shard, wait
+until the record is durable.
 """
 
 from __future__ import annotations
@@ -75,7 +75,9 @@ def _park(draft: Draft, member: Member, caller: Caller) -> None:
 
 
 def _accept_assignments(draft: Draft, group: ClassicGroup, request: SyncGroupRequest) -> None:
-    """Give each member its assignment, an empty one if the leader sent none; unknown members are ignored."""
+    """Give each member its assignment, or an empty one if the leader sent none. Unknown member ids are
+    ignored.
+    """
     assigned = {entry.member_id: entry.assignment for entry in request.assignments}
     for member in group.members.values():
         member.assignment = assigned.get(member.member_id, b"")
@@ -89,7 +91,7 @@ def _accept_assignments(draft: Draft, group: ClassicGroup, request: SyncGroupReq
 
 
 def _answer_parked(draft: Draft, group: ClassicGroup) -> None:
-    """Answer the SyncGroups that waited for the leader's. O(members)."""
+    """Answer the SyncGroups that waited for the leader's SyncGroup. O(members)."""
     for member in group.members.values():
         if member.parked_sync is not None:
             draft.reply(member.parked_sync, synced(group, member))
@@ -100,7 +102,7 @@ def _answer_parked(draft: Draft, group: ClassicGroup) -> None:
 
 
 def _refuse_assignments(draft: Draft, group: ClassicGroup) -> None:
-    """Refuse a generation that cannot be stored: fail the parked SyncGroups, and rebalance."""
+    """Refuse a generation that is too large to store: fail the parked SyncGroups, and rebalance."""
     refuse_syncs(draft, group, ErrorCode.UNKNOWN_SERVER_ERROR)
     leader = group.members.get(group.leader or "")
     prepare_rebalance(draft, group, Trigger.TOO_LARGE_TO_STORE, [who(leader)] if leader else [])

@@ -1,4 +1,4 @@
-"""Texts of many parts that clients chose: cut before they are joined."""
+"""Joins texts that clients chose, and cuts them first."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ MOST_CHARACTERS = 1_000
 
 
 def joined(parts: Iterable[str], separator: str = ", ", most: int = MOST_CHARACTERS) -> str:
-    """The first `most` characters of all parts with a separator between them. Later parts are not asked
-    for.
+    """The parts with a separator between them, cut after `most` characters. Parts beyond these
+    are not read.
     """
     found: list[str] = []
     size = -len(separator)

@@ -1,7 +1,7 @@
-"""Deadlines as data: what is due when, without a clock.
+"""Deadlines as data, without a clock.
 
-To move a timer to a later time, as every heartbeat does, costs one dictionary write: the entry already in the
-heap is looked at when its old time comes and put back at the new one.
+Moving a timer to a later time, as every heartbeat does, costs one dictionary write: its entry stays in the
+heap until the old time comes, and is then put back with the new time.
 """
 
 from __future__ import annotations
@@ -13,24 +13,26 @@ from itertools import count
 from typing import NamedTuple
 
 STALE_CHARACTERS = 2_000_000
-"""How many characters the member ids of cancelled timers may have, beside as many as those of live ones."""
+"""How many characters the member ids of cancelled timers in the heap may have, beyond as many as those of
+live timers have.
+"""
 
 
 class TimerKind(IntEnum):
-    """What a timer watches."""
+    """The kinds of timers of groups."""
 
     MEMBER = 0
-    """A member's session, or how long an id handed out with MEMBER_ID_REQUIRED stays valid."""
+    """The end of a member's session, or of the validity of an id handed out with MEMBER_ID_REQUIRED."""
     JOIN = 1
-    """The join phase of a group."""
+    """The end of a group's join phase."""
     SYNC = 2
-    """The sync phase of a group."""
+    """The end of a group's sync phase."""
     HEARTBEAT = 3
-    """How long a member's heartbeat stays parked."""
+    """The answer to a member's parked heartbeat."""
 
 
 class TimerKey(NamedTuple):
-    """Names one timer; arming a key again replaces its deadline."""
+    """The key of one timer; arming a key again replaces its deadline."""
 
     kind: TimerKind
     group_id: str
@@ -38,7 +40,7 @@ class TimerKey(NamedTuple):
 
 
 class ShardTimer(NamedTuple):
-    """Names a shard's timer for expiry runs."""
+    """The key of a shard's timer for expiry runs."""
 
     shard: int
 
@@ -61,32 +63,33 @@ class Timers:
         self._heap: list[tuple[int, int, AnyTimer]] = []
         self._order = count()
         self.characters = 0
-        """Of the member ids in the heap; clients choose how long they are."""
+        """How many characters the member ids in the heap have; clients choose how long they are."""
         self._most_characters = STALE_CHARACTERS
 
     def arm(self, key: AnyTimer, deadline_ms: int) -> None:
-        """Let `key` come due at `deadline_ms`, instead of any deadline it had."""
+        """Make `key` due at `deadline_ms`, in place of any deadline that it had."""
         self._deadlines_ms[key] = deadline_ms
         queued_ms = self._queued_ms.get(key)
         if queued_ms is None or deadline_ms < queued_ms:
             self._push(key, deadline_ms)
 
     def cancel(self, key: AnyTimer) -> None:
-        """Forget `key`; nothing happens when it is not armed."""
+        """Disarm `key`; nothing happens if it is not armed."""
         self._deadlines_ms.pop(key, None)
 
     def deadline_ms(self, key: AnyTimer) -> int | None:
-        """When `key` is due; None when it is not armed."""
+        """When `key` is due; None if it is not armed."""
         return self._deadlines_ms.get(key)
 
     def next_deadline_ms(self) -> int | None:
-        """The time at which to call `due`. It may be early (a timer moved since), never late."""
+        """When to call `due`: perhaps too early (a timer was moved), never too late. None without timers."""
         return self._heap[0][0] if self._heap else None
 
     def due(self, now_ms: int) -> Iterator[AnyTimer]:
-        """The keys whose deadline is not after `now_ms`, earliest first; each is disarmed as it comes out.
+        """Yield the keys whose deadline is not after `now_ms`, the earliest first; each is disarmed when it
+        is yielded.
 
-        A timer armed or cancelled while the iterator is being read is seen as it then stands.
+        Timers may be armed and cancelled between two keys; the iterator takes that into account.
         """
         while self._heap and self._heap[0][0] <= now_ms:
             queued_ms, _, key = heapq.heappop(self._heap)
@@ -104,8 +107,8 @@ class Timers:
             yield key
 
     def take(self, is_wanted: Callable[[AnyTimer, int], bool]) -> Iterator[AnyTimer]:
-        """The keys of which `is_wanted(key, deadline_ms)` is true, whenever they are due; each is disarmed as
-        it comes out. O(timers).
+        """Yield the keys for which `is_wanted(key, deadline_ms)` is true, due or not; each is disarmed when
+        it is yielded. O(timers).
         """
         for key in [key for key, deadline_ms in self._deadlines_ms.items() if is_wanted(key, deadline_ms)]:
             if self._deadlines_ms.pop(key, None) is not None:

@@ -1,4 +1,4 @@
-"""How topics have changed of late: a leader that joins again may have seen such a change."""
+"""The latest changes of topics: a leader may join again because it has seen one."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ class TopicChanges:
         self._changes: dict[str, tuple[int, str]] = {}
 
     def note(self, topic: str, change: str, now_ms: int) -> None:
-        """Note what has become of a topic, in words."""
+        """Note how a topic has changed, in words."""
         self._changes.pop(topic, None)
         self._changes[topic] = (now_ms, f"{topic} {change}")
         if len(self._changes) > MOST_TOPICS:
             del self._changes[next(iter(self._changes))]
 
     def change_since(self, topic: str, since_ms: int) -> str:
-        """What has become of a topic after `since_ms`; empty if it has not changed."""
+        """The last change of a topic, in words; empty if it has not changed after `since_ms`."""
         changed_ms, change = self._changes.get(topic, (since_ms, ""))
         return change if changed_ms > since_ms else ""

@@ -1,4 +1,4 @@
-"""What sets a rebalance off, in the words that people read."""
+"""The causes of rebalances and of departures, in the words that people read."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class Trigger(StrEnum):
-    """Why a rebalance has begun."""
+    """The cause of a rebalance."""
 
     MEMBER_JOINED = "a member joined"
     MEMBER_REJOINED = "a member joined again"
@@ -27,11 +27,11 @@ class Trigger(StrEnum):
 
 
 class Gone(StrEnum):
-    """How a member ceased to be one."""
+    """How a member ceased to be a member."""
 
     LEFT = "left"
     REMOVED = "removed"
-    """By an administrator."""
+    """An administrator removed it."""
     EXPIRED = "expired"
     """Its session ended without a heartbeat."""
     EVICTED = "evicted"
@@ -39,6 +39,6 @@ class Gone(StrEnum):
     SILENT = "silent"
     """It did not send SyncGroup before the rebalance timeout."""
     REPLACED = "replaced"
-    """Another one came with its group instance id."""
+    """Another client came with its group instance id."""
     REFUSED = "refused"
-    """The group is as large as group.max.size allows."""
+    """It joined again when group.max.size members had joined already."""

@@ -1,7 +1,7 @@
-"""TxnOffsetCommit (28): offsets that are committed together with what a producer writes, or not at all.
+"""TxnOffsetCommit (28): commits offsets together with the records of a producer's transaction, or not at all.
 
-A group's offsets are pending until the producer's transaction ends (`pending_offsets`). Before a request
-comes here, the broker has made sure that the transaction is under way and that the topics exist.
+The offsets are pending until the transaction ends (`pending_offsets`). The api function has checked before
+that the transaction is under way and that the topics exist.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from schemas.messages.txn_offset_commit import (
 def validate_commit(group: ClassicGroup | None, request: TxnOffsetCommitRequest) -> ErrorCode:
     """NONE if offsets of the group may be committed, else the error.
 
-    A producer need not say for which member it commits; below v3 it cannot (KIP-447). If it does, the member
-    must be of the present generation, in any phase of it.
+    A producer need not name the member for which it commits; below v3 it cannot (KIP-447). A member that is
+    named must be of the present generation, in any of its phases.
     """
     if group is None:
         return ErrorCode.NONE if request.generation_id < 0 else ErrorCode.ILLEGAL_GENERATION
@@ -47,7 +47,7 @@ def validate_commit(group: ClassicGroup | None, request: TxnOffsetCommitRequest)
 
 
 def commit(draft: Draft, caller: Caller, request: TxnOffsetCommitRequest) -> None:
-    """Write a record for every partition whose metadata is not too long, and answer for each."""
+    """Write a record for every partition whose metadata is not too long; the answer has each one's error."""
     draft.producer = ProducerIdAndEpoch(request.producer_id, request.producer_epoch)
     topics = []
     for topic in request.topics:

@@ -1,7 +1,7 @@
-"""What a group is like now, told to people: who has not joined or synced yet, until when they are waited for,
-and why it rebalances.
+"""The present state of a group for people: which members have not joined or synced yet, how long the group
+waits for them, and why it rebalances.
 
-DescribeGroups names the members of a group, but not which of them keep the others waiting.
+DescribeGroups names the members of a group, but does not say which of them keep the others waiting.
 """
 
 from __future__ import annotations
@@ -27,21 +27,21 @@ class WaitsFor(TypedDict):
     leader: str
     members: list[Who]
     because: str
-    """What set off the rebalance under way; empty if none is."""
+    """The cause of the rebalance under way; empty if there is none."""
     began_ms: int | None
-    """When it began."""
+    """When that rebalance began."""
     until_ms: int | None
-    """When those are given up who are waited for."""
+    """When the group gives up the members that it waits for."""
     to_join: list[str]
     """Members that have not sent JoinGroup in this rebalance."""
     to_join_first: list[str]
-    """Ids that new members were given, and have not come back with yet."""
+    """Ids that were handed out to new members and have not come back yet."""
     to_sync: list[str]
     """Members that have not sent SyncGroup in this generation."""
 
 
 def waits_for(group: ClassicGroup, timers: Timers) -> WaitsFor:
-    """O(members)."""
+    """Describe what `group` waits for now. O(members)."""
     preparing = group.state is State.PREPARING_REBALANCE
     return WaitsFor(
         state=group.state,

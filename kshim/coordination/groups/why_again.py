@@ -1,4 +1,4 @@
-"""Why a member that is known joins again, as far as its requests tell."""
+"""Finds out why a known member joins again, as far as its requests show it."""
 
 from __future__ import annotations
 
@@ -21,17 +21,19 @@ from schemas.message import MalformedMessage
 from schemas.messages.join_group import JoinGroupRequest
 
 Why = tuple[Trigger, str]
-"""The cause, and what else is known of it."""
+"""The cause, and more about it in words, or an empty text."""
 
 
 MOST_ELEMENTS = 20_000
-"""Of a subscription or an assignment; what has more is not compared."""
+"""How many elements a subscription or an assignment may have; larger ones are not compared."""
 
 
 def why_again(
     draft: Draft, group: ClassicGroup, member: Member, request: JoinGroupRequest, protocols: Protocols
 ) -> Why:
-    """Called before the member is updated. O(its subscription)."""
+    """The cause of a JoinGroup from a known member. Call this before the member is updated. O(its
+    subscription).
+    """
     leads = group.leader == member.member_id
     again = Trigger.LEADER_REJOINED if leads else Trigger.MEMBER_REJOINED
     protocol_name = group.protocol_name
@@ -57,15 +59,16 @@ def why_again(
 
 
 def _was_loaded(draft: Draft, group: ClassicGroup, request: JoinGroupRequest) -> bool:
-    """Whether the group's coordinator has only begun to serve it, so that its members may have looked for it
-    in vain.
+    """True if the group's coordinator loaded it less than a session timeout ago; its members may join again
+    because they could not find the coordinator before.
     """
     return group.loaded_ms is not None and draft.now_ms - group.loaded_ms <= request.session_timeout_ms
 
 
 def _given_up(group: ClassicGroup, member: Member) -> frozenset[tuple[str, int]]:
-    """What it owned when it joined last, and was not assigned again: a cooperative member gives that up, and
-    joins again (KIP-429). An eager one owns nothing while it joins.
+    """The partitions that the member owned when it joined last, and that were not assigned to it again. A
+    cooperative member gives these up and joins again (KIP-429). An eager one owns no partitions while it
+    joins.
     """
     if not member.holds:
         return frozenset()
