@@ -1,4 +1,4 @@
-"""`kshim adopt`: let a group that was used at the upstream go on here, where it has left off."""
+"""`kshim adopt`: copies a group's offsets from the upstream, so that the group can go on in kshim."""
 
 from __future__ import annotations
 

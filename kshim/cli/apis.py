@@ -1,4 +1,4 @@
-"""`kshim apis`: a table of the served APIs, or of those that only Apache Kafka serves."""
+"""`kshim apis`: a table of the served APIs, or of the APIs that only Apache Kafka serves."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How commands find a running server, and ask it."""
+"""Options with which commands find a running server, and a function that asks it."""
 
 from __future__ import annotations
 
@@ -17,8 +17,10 @@ Command = Callable[..., None]
 def of_server(
     parameter: str, made: Callable[[Path, Path | None], object], data_dir_help: str
 ) -> Callable[[Command], Command]:
-    """Gives a command the options that name a server; it is called with `parameter`, made of the data
-    directory and the control socket, if that is named.
+    """Return a decorator that gives a command the options that name a server.
+
+    The command is called with the argument `parameter`: what `made` returns for the data directory and the
+    path of the control socket, which is None if the user gives none.
     """
 
     def decorate(command: Command) -> Command:
@@ -45,11 +47,11 @@ def _control_socket(data_dir: Path, control: Path | None) -> Path:
 
 
 of_running_server = of_server("path", _control_socket, "The data directory of the running server.")
-"""Gives a command the options that name the server; it is called with `path`, its control socket."""
+"""Gives a command the options that name a server. The command is called with `path`, the control socket."""
 
 
 def ask_server(path: Path, command: str, *arguments: object) -> Any:
-    """Ask the server whose control socket is `path`. Raises ClickException."""
+    """Ask the server whose control socket is `path`, and return its answer. Raises ClickException."""
     try:
         return ask(path, command, *arguments)
     except ControlError as error:

@@ -1,4 +1,4 @@
-"""`kshim certificates`: makes an authority, a server's and clients' certificates, for tests."""
+"""`kshim certificates`: makes certificates of an authority, a server and clients, for tests."""
 
 from __future__ import annotations
 

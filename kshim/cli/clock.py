@@ -1,4 +1,4 @@
-"""`kshim clock`: what time it is on a running server; move it ahead, hold it, let it go on."""
+"""`kshim clock`: shows a running server's time, moves it ahead, holds it, and makes it go on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`kshim cluster`: show a running server's brokers, stop and start them, move leaders and coordinators."""
+"""`kshim cluster`: shows, stops and starts a running server's brokers, and moves leaders and coordinators."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def say_moved(moved: dict[str, Any]) -> None:
 
 
 def _addresses(broker: Mapping[str, Any]) -> str:
-    """Its address, or the address of each of its listeners."""
+    """A broker's address; if it has several listeners, the address of each."""
     listeners: Mapping[str, str] = broker["listeners"]
     if len(listeners) == 1:
         return str(broker["address"])

@@ -1,8 +1,8 @@
-"""Python's cyclic garbage collector, in a server: what stays is not looked at again and again.
+"""Tunes Python's cyclic garbage collector for a server: long-lived objects are not examined again and again.
 
-A full collection holds the one thread, 100 ms for the objects of 300,000 partitions. One that takes long
-leaves what it found alive alone for good, so the next one is short again. Such objects still go with their
-last reference; only a cycle of them would stay.
+A full collection holds the one thread; with the objects of 300,000 partitions, for 100 ms. The objects that
+are alive after a long collection are exempt from later ones (gc.freeze), so the next one is short again. An
+exempt object is still freed with its last reference; only a cycle of exempt objects would stay.
 """
 
 from __future__ import annotations
@@ -11,19 +11,19 @@ import gc
 import time
 
 YOUNG_OBJECTS, YOUNGER_PASSES, FULL_PASSES = 10_000, 10, 3
-"""Requests under way are thousands of objects that soon go by themselves; a full collection comes after at
-most 300,000 more objects.
+"""Thresholds of the collector. Requests under way are thousands of objects, which are soon freed without it;
+a full collection comes after at most 300,000 more objects.
 """
 LONG_S = 0.02
 
 
 def defer() -> None:
-    """Collect nothing during the start: nearly all that is made stays."""
+    """Switch the collector off during the start, when nearly all new objects stay."""
     gc.disable()
 
 
 def begin() -> None:
-    """Collect what is made from now on."""
+    """Switch the collector on, for objects made from now on."""
     began_s = 0.0
 
     def watch(phase: str, info: dict[str, int]) -> None:

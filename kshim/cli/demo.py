@@ -18,7 +18,9 @@ OLDEST_CLIENT = (3, 0, 12)
 
 
 def lacking(spark: bool) -> str | None:
-    """One line that names a missing package or Java and says how to install it; None if all are there."""
+    """Return one line that names a missing package or Java, and how to install it; None if nothing is
+    missing.
+    """
     try:
         version = importlib.metadata.version("kafka-python")
     except importlib.metadata.PackageNotFoundError:
@@ -40,7 +42,7 @@ def release(version: str) -> tuple[int, ...]:
 
 
 def java() -> bool:
-    """Whether PySpark will find Java."""
+    """True if PySpark will find Java."""
     home = os.environ.get("JAVA_HOME")
     return (Path(home) / "bin" / "java").exists() if home else shutil.which("java") is not None
 

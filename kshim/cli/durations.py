@@ -1,4 +1,4 @@
-"""Durations as people write them, "5m", "1h30m", "8d", "250ms", and times as they read them."""
+"""Reads durations such as "5m", "1h30m", "8d" and "250ms", and writes times of day."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _PART = re.compile(r"(\d+(?:\.\d+)?)(ms|[dhms])")
 
 
 def duration_ms(text: str) -> int:
-    """The type of a click parameter; raises UsageError."""
+    """Return a duration such as "1h30m" in ms. It is the type of click parameters. Raises UsageError."""
     if not text or _PART.sub("", text):
         raise click.UsageError(f"{text!r} is no duration: write 90s, 5m, 1h30m, 8d or 250ms")
     return round(sum(float(number) * UNITS_MS[unit] for number, unit in _PART.findall(text)))

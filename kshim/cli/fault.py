@@ -1,4 +1,4 @@
-"""`kshim fault`: let chosen requests to a running server fail, be late, or lose their connection."""
+"""`kshim fault`: makes chosen requests to a running server fail, come late, or lose their connection."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Errors in what the user asked for: one line each on standard error, and exit status 2."""
+"""Reports mistakes of the user: one line for each on standard error, and exit status 2."""
 
 from __future__ import annotations
 

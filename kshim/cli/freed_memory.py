@@ -1,7 +1,8 @@
-"""Gives freed memory back to the system, when a burst of large requests is over.
+"""Gives freed memory back to the system after a burst of large requests.
 
-glibc keeps what was freed below the last block in use, and one small block is enough to keep all below it.
-After requests of 30 MB, 90 MB stayed that way that nobody used. `malloc_trim` gives back every free page.
+glibc itself gives back only the memory above the last block in use, so one small block is enough to keep all
+freed memory below it. After requests of 30 MB, 90 MB of unused memory stayed that way. `malloc_trim` gives
+back every free page.
 """
 
 from __future__ import annotations
@@ -13,20 +14,20 @@ from pathlib import Path
 from typing import Any
 
 LOOK_S, BUSY_PAUSE_S, LONGEST_PAUSE_S = 2.0, 8.0, 600.0
-"""How often to look; how long to wait between two tries while the process grows, and at most."""
+"""The pause between two checks; the longest pause between two trims while the process grows, and else."""
 SLACK_BYTES = 32 * 1024 * 1024
-"""How much more than the least that the process had is worth a look."""
+"""The memory is trimmed only if it has grown by this much above its least size so far."""
 STATM = Path("/proc/self/statm")
 
 
 def own_bytes() -> int:
-    """The memory that this process has for itself, without the pages of mapped files."""
+    """The resident memory of this process, without shared pages such as those of mapped files."""
     resident, shared = map(int, STATM.read_text().split()[1:3])
     return (resident - shared) * os.sysconf("SC_PAGE_SIZE")
 
 
 def new_trim() -> Callable[[], object] | None:
-    """`malloc_trim` of glibc; None where there is none."""
+    """Return a function that calls glibc's `malloc_trim`; None on systems without it."""
     function = getattr(ctypes.CDLL(None), "malloc_trim", None)
     if function is None or not STATM.exists():
         return None
@@ -34,9 +35,9 @@ def new_trim() -> Callable[[], object] | None:
 
 
 class FreedMemory:
-    """Looks from time to time whether the process has grown, and trims it then.
+    """Checks from time to time whether the process has grown, and then trims its memory.
 
-    After each try it waits twice as long, as memory that is in use is not given back.
+    After each trim the next pause is twice as long, as memory that is in use cannot be given back.
     """
 
     def __init__(self, reactor: Any, trim: Callable[[], object], own: Callable[[], int] = own_bytes) -> None:
@@ -46,10 +47,10 @@ class FreedMemory:
         self._least_bytes = self._last_bytes = own()
         self._pause_s = LOOK_S
         self._rests_s = 0.0
-        """Since the last try."""
+        """Time since the last trim."""
 
     def begin(self) -> None:
-        """Look every LOOK_S from now on."""
+        """Check every LOOK_S from now on."""
         self._reactor.callLater(LOOK_S, self._look)
 
     def _look(self) -> None:

@@ -1,4 +1,4 @@
-"""`kshim group`: make something happen to a group of a running server, or move its offsets."""
+"""`kshim group`: steers the members of a group of a running server, or moves the group's offsets."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def group() -> None:
 
 
 def _command(command: Command) -> click.Command:
-    """A command about one group of a running server: it is called with `path` and `group_id`."""
+    """Make a command about one group of a running server. It is called with `path` and `group_id`."""
     return group.command()(click.argument("group_id", metavar="GROUP")(of_running_server(command)))
 
 

@@ -1,4 +1,4 @@
-"""`kshim groups`: all groups of a running server, with their lag and how restless they are."""
+"""`kshim groups`: lists all groups of a running server, with their lag, and how restless they are."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Lines on standard output. What a server answers holds names that its clients chose, so they pass here."""
+"""Prints lines on standard output. A server's answers contain names that clients chose, so every line is made
+safe first.
+"""
 
 from __future__ import annotations
 
@@ -8,5 +10,5 @@ from kshim.recorder.one_line import on_one_line
 
 
 def print_line(text: str = "") -> None:
-    """Print one line, without what could steer the terminal."""
+    """Print one line, with control characters escaped, as they could steer the terminal."""
     click.echo(on_one_line(text))

@@ -27,7 +27,7 @@ class _Lines(logging.Formatter):
         self._coloured = coloured
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 (logging calls it so)
-        if record.name != "twisted":  # whose tracebacks have several lines
+        if record.name != "twisted":  # Twisted's tracebacks have several lines
             record.message = on_one_line(record.message)
         return super().formatMessage(record)
 
@@ -46,7 +46,7 @@ def start(level: str, stream: TextIO | None = None) -> None:
 
 
 def take_in_twisted() -> None:
-    """Let Twisted's messages join this log from warning upwards; its info level reports every factory."""
+    """Add Twisted's messages to this log, from warning upwards. Its info level would report every factory."""
     from twisted.python.log import PythonLoggingObserver
 
     logging.getLogger("twisted").setLevel(logging.WARNING)

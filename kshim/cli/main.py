@@ -1,4 +1,4 @@
-"""The `kshim` command: each subcommand is a module, imported when the user calls it."""
+"""The `kshim` command. Each subcommand is a module, imported when the user calls it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ COMMANDS: Final = (
     *("users", "certificates", "pipeline"),
 )
 """Each command NAME is the function NAME in kshim/cli/NAME.py."""
-# click raises this since 8.2 when a group is called without a command; it shows the group's help.
+# Since 8.2, click raises this if a group is called without a command. It shows the group's help.
 _ASKED_FOR_NOTHING = getattr(click.exceptions, "NoArgsIsHelpError", ())
 
 

@@ -12,7 +12,7 @@ TITLES = ("Group", "State", "Members", "Lag", "Rebalances in 10 min", "Last reba
 
 
 def row(group: Mapping[str, Any], now_ms: int) -> Sequence[str]:
-    """One group, in the order of TITLES."""
+    """The cells of one group's row, in the order of TITLES."""
     return (
         group["group_id"],
         group["state"],
@@ -25,13 +25,13 @@ def row(group: Mapping[str, Any], now_ms: int) -> Sequence[str]:
 
 
 def last_rebalance(group: Mapping[str, Any], now_ms: int) -> str:
-    """How long ago, and why."""
+    """How long ago the group's last rebalance ended, and its cause."""
     last = group["last"]
     return "-" if last is None else f"{_ago(now_ms - last['ended_ms'])} ago: {last['cause']}"
 
 
 def _remarks(group: Mapping[str, Any], now_ms: int) -> list[str]:
-    """What is worth a look now."""
+    """Remarks about what deserves a look now."""
     found = remarks(group["scores"])
     if not group["because"]:
         return found

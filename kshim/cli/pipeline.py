@@ -1,4 +1,4 @@
-"""`kshim pipeline`: questions to the coordinator's log, answered on the terminal, as Parquet or as a table.
+"""`kshim pipeline`: queries the coordinator's log, and writes the rows to the terminal, Parquet or a table.
 
 PySpark is imported when a command runs, so that the help works without it.
 """
@@ -204,9 +204,9 @@ def restore(path: str, execute: bool, **options: Any) -> None:
 
 
 def _run(question: str, options: dict[str, Any], **arguments: Any) -> None:
-    """Answer a question, or print one line that says why not.
+    """Answer a question, or print one line that says why that is impossible.
 
-    Exits with status 2 for what the user must set right, with 1 if Spark gives up for another reason.
+    Exits with status 2 if the user must correct something, with 1 if Spark fails for another reason.
     """
     from kshim.spark.errors import PipelineError, SparkFailed, SparkUnavailable
 

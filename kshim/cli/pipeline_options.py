@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class Out(NamedTuple):
-    """Where to write the rows."""
+    """The destination of the rows."""
 
     kind: str
     """One of "console", "parquet" and "table"."""
@@ -24,7 +24,7 @@ class Options(NamedTuple):
     """Settings of Spark, each as "KEY=VALUE"."""
     out: Out = Out("console")
     verbose: bool = False
-    """Whether to show what Spark prints."""
+    """True to show Spark's output."""
     stream: bool = False
     every_s: float = 10.0
     state: str | None = None

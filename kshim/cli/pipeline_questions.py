@@ -1,4 +1,4 @@
-"""The questions of `kshim pipeline`: each is a function that asks once, or repeatedly with --stream."""
+"""The questions of `kshim pipeline`. Each is a function that asks once, or with --stream again and again."""
 
 from __future__ import annotations
 
@@ -43,16 +43,16 @@ from kshim.spark.source import (
 from kshim.spark.values import frame_of
 
 MOST_ROWS = 1000
-"""The console shows so many rows; Parquet and tables get all."""
+"""Most rows on the console. Parquet and tables get all rows."""
 
 Question = Callable[..., None]
-"""(session, options, tell, **arguments)"""
+"""Called with (session, options, tell, **arguments)."""
 
 
 def answer(question: str, options: Options, arguments: Mapping[str, Any]) -> None:
     """Answer one of QUESTIONS, and write the rows to `options.out`.
 
-    A line on standard error says what is being done, if that is a terminal. Raises PipelineError,
+    If standard error is a terminal, a line on it says what is being done. Raises PipelineError,
     SparkUnavailable and SparkFailed.
     """
     if not options.verbose:
@@ -120,7 +120,10 @@ def _of_commits(
 def _print_lag(
     spark: SparkSession, bootstrap: str, latest: DataFrame, shown: Callable[[DataFrame], DataFrame]
 ) -> None:
-    """In one query: for the rows on the console, the driver can ask when their next records were written."""
+    """Print lag in one query.
+
+    The console has few rows, so the driver asks when their next records were written.
+    """
     ends = frame_of(spark, end_offsets(bootstrap), END_OFFSETS)
     lag = shown(commits.group_lag(latest, ends)).limit(MOST_ROWS)
     rows = lag.collect()

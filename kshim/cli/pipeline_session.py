@@ -1,4 +1,6 @@
-"""The Spark session of `kshim pipeline`: for a short question on one machine, or as the user says."""
+"""The Spark session of `kshim pipeline`: tuned for a short query on one machine, unless the user says
+otherwise.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ from kshim.spark.errors import PipelineError
 from kshim.spark.session import JARS, own_session, spark_jars
 
 SMALL_RECORDS = 50_000
-"""A log of so many records is read in less time than Spark takes to prepare for a large one."""
+"""Most records of a small log: reading one takes less time than Spark needs to prepare for a large one."""
 
 FOR_ONE_MACHINE = {
     "spark.sql.shuffle.partitions": "32",
@@ -23,7 +25,9 @@ FOR_ONE_MACHINE = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
 }
-"""Spark's default of 200 is for a cluster; with only a few, Spark would sort millions of commits on disk."""
+"""Settings for one machine. Spark's default of 200 partitions is for a cluster; with only a few of them,
+Spark would sort millions of commits on disk.
+"""
 FOR_A_SMALL_LOG = FOR_ONE_MACHINE | {
     "spark.sql.shuffle.partitions": "1",
     "spark.sql.adaptive.enabled": "false",
@@ -31,7 +35,8 @@ FOR_A_SMALL_LOG = FOR_ONE_MACHINE | {
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.python.sql.dataFrameDebugging.enabled": "false",
 }
-"""One task, and plans that are interpreted: generating and compiling code takes longer than running it."""
+"""Settings for a small log: one task, and interpreted plans, as generating code takes longer than running it.
+"""
 
 _MEMORY = ("-XX:+UseSerialGC", "-XX:MetaspaceSize=256m")
 JAVA_OPTIONS = (
@@ -41,9 +46,13 @@ JAVA_OPTIONS = (
     "-XX:Tier4CompileThreshold=200000",
     "-XX:Tier4BackEdgeThreshold=1000000",
 )
-"""Only code that runs for long is optimised: for a short question, optimising would be half the work."""
+"""Options for the JVM: only code that runs for long is optimised. In a short query, optimising would be half
+the work.
+"""
 JAVA_OPTIONS_FOR_A_SMALL_LOG = (*_MEMORY, "-Xms1g", "-Xmn600m", "-XX:TieredStopAtLevel=1")
-"""Spark makes some 2 GiB of garbage while it starts and plans, and keeps little for so few records."""
+"""Options for the JVM with a small log. Spark makes some 2 GiB of garbage while it starts and plans, but
+keeps little for so few records.
+"""
 _PACKAGES = "spark.jars.packages"
 
 Tell = Callable[[str], None]
@@ -51,7 +60,10 @@ Tell = Callable[[str], None]
 
 @contextmanager
 def session(options: Options, records: int, tell: Tell) -> Iterator[SparkSession]:
-    """A session as `options` say, for a log of so many records. Raises PipelineError and SparkUnavailable."""
+    """A session with `options`, for a log with `records` records.
+
+    Raises PipelineError and SparkUnavailable.
+    """
     is_small = records <= SMALL_RECORDS and not options.stream
     settings = _settings(options, FOR_A_SMALL_LOG if is_small else FOR_ONE_MACHINE)
     cache = default_cache()

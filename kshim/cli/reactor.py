@@ -1,8 +1,8 @@
-"""Import Twisted's reactor without modules that kshim does not use.
+"""Imports Twisted's reactor without modules that kshim does not use.
 
-Twisted imports OpenSSL, to speak TLS; http.cookiejar, only to name it; and asyncio, for its futures. These
-import urllib, http, email and ssl. Together they take up to a third of the start-up time and of the memory
-after it.
+Twisted imports OpenSSL for TLS, http.cookiejar only to name it, and asyncio for its futures. These import
+urllib, http, email and ssl. Together they take up to a third of the start-up time, and of the memory after
+the start.
 """
 
 from __future__ import annotations
@@ -17,26 +17,26 @@ from typing import Any
 
 
 def import_reactor() -> Any:
-    """The global reactor; this imports nearly all of Twisted that the server needs."""
+    """Return the global reactor. This imports nearly all of Twisted that the server needs."""
     with without_unused():
         from twisted.internet import reactor
     return reactor
 
 
 def without_unused() -> AbstractContextManager[None]:
-    """Within: Twisted imports nothing of what kshim does not use."""
+    """Make imports of the modules that kshim does not use give stand-ins, within the block."""
     return _standing_in(
         {"OpenSSL": None, "http.cookiejar": ModuleType("http.cookiejar"), "asyncio": _Asyncio("asyncio")}
     )
 
 
 class _Asyncio(ModuleType):
-    """What `twisted.internet.defer` imports of asyncio. Every other name is asyncio's own."""
+    """Stands in for asyncio in `twisted.internet.defer`. All names except `Future` are taken from asyncio."""
 
     iscoroutine = staticmethod(inspect.iscoroutine)
     AbstractEventLoop = type("AbstractEventLoop", (), {})
     Future = type("Future", (), {})
-    """For Deferreds that become futures, of which kshim has none."""
+    """Used only by Deferreds that become futures; kshim has none."""
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
@@ -48,9 +48,9 @@ class _Asyncio(ModuleType):
 
 @contextmanager
 def _standing_in(stand_ins: Mapping[str, ModuleType | None]) -> Iterator[None]:
-    """Within: importing one of these names gives its stand-in, or ImportError for None.
+    """Make the import of a name give its stand-in, or ImportError for None, within the block.
 
-    Modules that are already imported stay.
+    Modules that are already imported stay unchanged.
     """
     absent = [name for name in stand_ins if name not in sys.modules]
     for name in absent:

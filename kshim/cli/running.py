@@ -1,4 +1,4 @@
-"""Runs one server in this process: properties become a Config, the Config a server in Twisted's reactor."""
+"""Runs one server in this process: makes a Config from properties, and a server from the Config."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ def run_with(
     end_with_stdin: bool = False,
     warnings: Sequence[str] = (),
 ) -> NoReturn:
-    """Run the server that `properties` describe, and exit with its status; 2 if they cannot be used.
+    """Run a server with these properties, and exit with its status; with 2 if they are not valid.
 
-    end_with_stdin: end when standard input does, too. warnings: for the log.
+    end_with_stdin: True to end the server when standard input ends, too. warnings: lines for the log.
     """
     from kshim.cli import logs
     from kshim.configs.reading import ConfigError, new_config
@@ -78,7 +78,7 @@ def run(config: Config, *, end_with_stdin: bool = False) -> int:
             lines += [f"kshim listener {name} {listed}" for name, listed in found.items()]
         if server.http_address is not None:
             lines.append(f"kshim http {server.http_address}")
-        print("\n".join(lines), flush=True)  # in one write: whoever reads one line may go then
+        print("\n".join(lines), flush=True)  # in one write, as a reader may close the pipe after one line
 
     def failed(failure: Failure) -> None:
         nonlocal status
@@ -100,7 +100,7 @@ def run(config: Config, *, end_with_stdin: bool = False) -> int:
 
 
 def _begin_to_collect(reactor: Any) -> None:
-    """Collect garbage, and give freed memory back, now that the start is over."""
+    """Begin to collect garbage, and to give freed memory back, after the start."""
     from kshim.cli import collector
     from kshim.cli.freed_memory import FreedMemory, new_trim
 
@@ -120,7 +120,7 @@ def _new_server(config: Config, reactor: Any) -> Server | UpstreamServer:
 
 
 def _when_stdin_ends(call: Callable[[], None]) -> None:
-    """Call `call`, on another thread, when standard input has ended: whoever held its other end is gone."""
+    """Call `call` on another thread when standard input ends: the process at its other end is gone."""
 
     def read() -> None:
         while os.read(0, 4096):
@@ -131,8 +131,9 @@ def _when_stdin_ends(call: Callable[[], None]) -> None:
 
 
 def _take_all_descriptors() -> None:
-    """Let there be as many connections as the user may have files, as the JVM does: often 1,024 are given,
-    but many more are allowed.
+    """Raise the soft limit of open files to the hard limit, as the JVM does, to allow as many connections.
+
+    The soft limit is often 1,024, and the hard limit much higher.
     """
     import resource
 
@@ -142,8 +143,10 @@ def _take_all_descriptors() -> None:
 
 
 def _keep_freed_memory() -> None:
-    """Let glibc keep up to 32 MiB that were freed: twice the largest block that it has got back so far (see
-    M_MMAP_THRESHOLD in mallopt(3)). Requests of a megabyte come and go, and fresh memory from the system,
-    page by page, costs more than what is done with them. Nothing is written to the block, so it takes none.
+    """Make glibc keep up to 32 MiB of freed memory: twice the largest block that was freed so far (see
+    M_MMAP_THRESHOLD in mallopt(3)).
+
+    Requests of a megabyte come and go. Getting fresh memory for them from the system, page by page, costs
+    more than handling them. Nothing is written to the block that is freed here, so it takes no memory.
     """
     bytes(LARGEST_FREED_BYTES)

@@ -1,4 +1,4 @@
-"""`kshim serve`: a file, settings and options become properties, with which a server runs."""
+"""`kshim serve`: makes properties from a file, settings and options, and runs a server with them."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def serve(
 
 
 def _of_client(path: Path) -> tuple[dict[str, str], list[str]]:
-    """The properties of a client.properties file, and the warning, if there is one."""
+    """Return the properties of a client.properties file, and a list of at most one warning."""
     from kshim.configs.upstream import of_client
 
     properties, others = of_client(_read_file("--upstream-config", path))

@@ -1,8 +1,8 @@
-"""Stops the server at SIGINT and SIGTERM, and wakes the reactor for it.
+"""Stops the server at SIGINT and SIGTERM, and wakes the reactor for that.
 
-Python calls a signal's handler between two steps of the main thread. A signal that comes just before the
-thread begins to wait, or that another thread receives, would be noticed when the reactor wakes up for another
-reason. So the interpreter writes a byte for each signal to a pipe that the reactor reads.
+Python calls a signal's handler between two steps of the main thread. If a signal comes just before the thread
+begins to wait, or another thread receives it, the handler would run only when the reactor wakes up for
+another reason. So the interpreter writes a byte for each signal to a pipe that the reactor reads.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Wakening:
             os.read(self._woken, 4096)
 
     def connectionLost(self, reason: object) -> None:
-        """The process ends."""
+        """Do nothing: the process ends."""
 
     def logPrefix(self) -> str:  # noqa: N802
         return "signals"

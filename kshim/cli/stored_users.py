@@ -1,4 +1,4 @@
-"""The users in the data directory of a server that does not run."""
+"""Reads and changes users in the data directory of a server that does not run."""
 
 from __future__ import annotations
 
@@ -19,11 +19,12 @@ from kshim.storage.embedded import EmbeddedStore
 from kshim.storage.interfaces import StorageError
 
 Question = Sequence[Any]
-"""The name of a command of UserSteering, and its arguments."""
+"""The name of a command of UserSteering, followed by its arguments."""
 
 
 def ask_data_dir(data_dir: Path, questions: Sequence[Question]) -> list[Any]:
-    """The results of commands. Call it once a process, as Twisted's reactor runs once.
+    """Run commands, and return their results. Call it once per process, as Twisted's reactor can run only
+    once.
 
     Raises ClickException.
     """
@@ -48,7 +49,7 @@ def ask_data_dir(data_dir: Path, questions: Sequence[Question]) -> list[Any]:
 
 
 async def _answers(store: EmbeddedStore, questions: Sequence[Question]) -> list[Any]:
-    """Raises SteeringError, StorageError."""
+    """Open the store, and run the commands. Raises SteeringError, StorageError."""
     store.open()
     try:
         writer = Writer(store.metadata)

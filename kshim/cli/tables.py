@@ -1,4 +1,4 @@
-"""Tables: drawn with lines on a terminal, else as aligned columns for other programs."""
+"""Prints tables: with lines on a terminal, as aligned columns for other programs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 MOST_CHARACTERS = 250
-"""Of one cell: a topic's name fits in. --json shows all of a longer name."""
+"""Most characters of one cell. A topic's name fits in; --json shows all of a longer text."""
 
 
 def print_table(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

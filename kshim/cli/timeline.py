@@ -1,4 +1,4 @@
-"""A rebalance drawn in characters: a row for each member, from its beginning to its end."""
+"""A rebalance drawn in characters: one row for each member, from the rebalance's beginning to its end."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LEGEND = (
 
 
 def timeline(rebalance: Mapping[str, Any]) -> Iterator[str]:
-    """The lines; none for a rebalance of no time or no members."""
+    """The lines of the drawing; none if the rebalance took no time or has no members."""
     began_ms, members = rebalance["began_ms"], rebalance["members"]
     times = [each["assigned_ms"] or each["gone_ms"] or 0 for each in members]
     took_ms = max([rebalance["ended_ms"], *times]) - began_ms
@@ -39,7 +39,7 @@ def timeline(rebalance: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _cell(rebalance: Mapping[str, Any], member: Mapping[str, Any], at_ms: float) -> str:
-    """What a member was doing at one moment."""
+    """The character that shows what a member was doing at one moment."""
     told_ms = member["told_ms"] or member["joined_ms"]
     for since_ms, shown in (
         (member["gone_ms"], GONE),

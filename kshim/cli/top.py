@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from rich.console import Group
 
 EVENTS = 8
-"""Lines about what has happened last."""
+"""Most lines about the latest events."""
 MOST_GROUPS = 200
 RATE = "Records/s"
 COLORS = {"Stable": "green", "Empty": "dim", "PreparingRebalance": "yellow", "CompletingRebalance": "yellow"}
@@ -88,7 +88,7 @@ def _screen(known: dict[str, Any], rates: dict[str, float], events: deque[Mappin
 
 
 def _rates(known: dict[str, Any], before: dict[str, Any], took_s: float) -> dict[str, float]:
-    """How many records each group has committed a second since `before`."""
+    """Records per second that each group has committed since `before`."""
     earlier = {group["group_id"]: group["committed"] for group in before["groups"]}
     if took_s <= 0:
         return {}

@@ -1,4 +1,7 @@
-"""What Apache Kafka serves and kshim does not, each with the reason. A test asks Kafka."""
+"""The APIs that Apache Kafka serves and kshim does not, each with the reason.
+
+A test compares them with Kafka.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +40,9 @@ _KAFKA_4_2: Final[Mapping[ApiKey, tuple[range, str]]] = {
 }
 
 UNSERVED: Final[Mapping[str, Mapping[ApiKey, tuple[range, str]]]] = {"4.2": _KAFKA_4_2}
-"""By the version of Apache Kafka: the versions of each API that it announces, and why kshim serves none."""
+"""By the version of Apache Kafka: for each API the versions that Kafka announces, and why kshim does not
+serve it.
+"""
 
 TELEMETRY: Final = (ApiKey.GET_TELEMETRY_SUBSCRIPTIONS, ApiKey.PUSH_TELEMETRY)
-"""What Apache Kafka announces only with a plug-in that takes the metrics of clients (KIP-714)."""
+"""APIs that Apache Kafka announces only with a plug-in that receives clients' metrics (KIP-714)."""

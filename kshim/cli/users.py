@@ -1,4 +1,4 @@
-"""`kshim users`: who may authenticate with SCRAM, at a running server or before its first start."""
+"""`kshim users`: shows and changes the users for SCRAM, of a running server or before its first start."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ _MECHANISMS = [each.value for each in ScramMechanism]
 
 
 class Users(NamedTuple):
-    """Where the users are: with a server, or in the directory of one that does not run."""
+    """Where the users are: in a running server, or in the data directory of a server that does not run."""
 
     data_dir: Path
     control: Path | None
 
     def ask(self, *questions: Sequence[Any]) -> list[Any]:
-        """The results of commands, each with its arguments. Raises ClickException."""
+        """Run commands, each with its arguments, and return their results. Raises ClickException."""
         path = self.control or self.data_dir / FILE_NAME
         try:
             return [ask(path, *question) for question in questions]
@@ -133,7 +133,7 @@ def remove(of: Users, name: str, mechanisms: tuple[str, ...]) -> None:
 
 
 def _password(name: str, file: Any) -> str:
-    """The password that the user types, or that is in a file. Raises ClickException."""
+    """Read the password from a file, or ask the user for it. Raises ClickException."""
     if file is None and not sys.stdin.isatty():
         raise click.ClickException("expected --password-file, as nobody can be asked for the password here")
     if file is None:

@@ -1,11 +1,16 @@
-"""Starts servers by fork, for tests: everything is imported once, so a server is there within milliseconds.
+"""Starts servers by fork, for tests. Everything is imported only once, so a server starts within
+milliseconds.
 
-`python -m kshim.cli.warm FD` is run by `kshim.testing.processes`, at the other end of the socket FD. A line
-of JSON, ["start", properties], comes with three descriptors: the server's standard output, its log, and a
-pipe on which its exit status is written when it has ended. The answer is its process id. ["signal", pid,
-number] is answered when the signal is sent. When the other end is gone, the servers are ended.
+`kshim.testing.processes` runs `python -m kshim.cli.warm FD`, and sends commands through the socket FD, one
+line of JSON for each:
 
-While there is nothing to do, what a server's first clients will need is prepared, too.
+* ["start", properties], with three descriptors: for the server's standard output, for its log, and for its
+  exit
+  status, which is written when it has ended. The answer is the server's process id.
+* ["signal", pid, number] is answered when the signal is sent.
+
+When the socket's other end is closed, the servers are ended. While there are no commands, modules and code
+that a server's first clients will need are prepared.
 """
 
 from __future__ import annotations
@@ -34,7 +39,7 @@ USED = (
 )
 LATER = ("crc32c", "cramjam", "kshim.storage.memory")
 REACTORS = ("twisted.internet.epollreactor", "twisted.internet.pollreactor")
-"""The first that the platform has is the one that Twisted takes; importing it makes no reactor."""
+"""Twisted takes the first of these that the platform has. Importing the module does not make a reactor."""
 USUAL = (
     *(ApiKey.API_VERSIONS, ApiKey.METADATA, ApiKey.PRODUCE, ApiKey.FETCH, ApiKey.LIST_OFFSETS),
     *(ApiKey.FIND_COORDINATOR, ApiKey.JOIN_GROUP, ApiKey.SYNC_GROUP, ApiKey.HEARTBEAT, ApiKey.LEAVE_GROUP),
@@ -42,7 +47,7 @@ USUAL = (
     *(ApiKey.INIT_PRODUCER_ID, ApiKey.LIST_GROUPS, ApiKey.DESCRIBE_GROUPS, ApiKey.DELETE_GROUPS),
 )
 LATEST_VERSIONS = 6
-"""How many versions of a usual API are prepared; older clients have theirs made at first use."""
+"""The number of latest versions of each usual API that are prepared. Older versions are made at first use."""
 
 
 class Forks:
@@ -51,7 +56,7 @@ class Forks:
     def __init__(self, commands: socket.socket) -> None:
         self._commands = commands
         self._ends: dict[int, int] = {}
-        """By process id, where to write the exit status."""
+        """The descriptor to write the exit status to, by process id."""
 
     def start(self, properties: dict[str, str], descriptors: list[int]) -> int:
         """Fork a server, and return its process id."""
@@ -88,7 +93,7 @@ class Forks:
             os.kill(pid, number)
 
     def reap(self) -> None:
-        """Report the servers that have ended."""
+        """Write the exit status of each server that has ended."""
         for pid in list(self._ends):
             done, status = os.waitpid(pid, os.WNOHANG)
             if done:
@@ -103,7 +108,7 @@ class Forks:
 
 
 def main(descriptor: int) -> None:
-    """Take commands until the other end is gone."""
+    """Take commands until the other end of the socket is closed."""
     gc.disable()
     commands = socket.socket(fileno=descriptor)
     woken, wake = os.pipe()
@@ -132,7 +137,7 @@ def main(descriptor: int) -> None:
 
 
 def _obey(commands: socket.socket, forks: Forks) -> bool:
-    """Carry out one command; False if the other end is gone."""
+    """Carry out one command. Return False if the other end is closed."""
     line, descriptors, _, _ = socket.recv_fds(commands, MAX_LINE_BYTES, 3)
     while line and not line.endswith(b"\n"):
         more = commands.recv(MAX_LINE_BYTES)
@@ -160,7 +165,7 @@ def _import_server() -> None:
 
 
 def _prepare() -> Iterator[bool]:
-    """Import what answers the usual requests, and make the code for their messages; a piece at a time."""
+    """Import the modules that answer usual requests, and make the code for their messages, piece by piece."""
     from schemas.registry import VERSIONS, prepare
 
     for name in LATER:

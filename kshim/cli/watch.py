@@ -1,4 +1,4 @@
-"""`kshim watch`: what happens in a running server, as it happens."""
+"""`kshim watch`: shows the events of a running server as they happen."""
 
 from __future__ import annotations
 

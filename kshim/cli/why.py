@@ -1,4 +1,4 @@
-"""`kshim why`: why a group has rebalanced, as a running server tells it."""
+"""`kshim why`: shows why a group of a running server has rebalanced."""
 
 from __future__ import annotations
 
