@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from twisted.internet.defer import Deferred
@@ -20,15 +20,13 @@ from kshim.cluster.acl import (
 from kshim.cluster.authorizer import Authorizer
 from kshim.cluster.checks import Refusal
 from kshim.cluster.keys import ACL
+from kshim.cluster.pause import Pause
 from kshim.cluster.writer import Changes, Writer
 from schemas.error_code import ErrorCode
 from schemas.message import TooManyElements
 
 if TYPE_CHECKING:
     from kshim.storage.interfaces import Metadata
-
-Pause = Callable[[int], Awaitable[None]]
-"""Called with the estimated cost of a step, in microseconds. It may serve other clients before it returns."""
 
 MOST_AT_ONCE = 10_000
 """Most ACLs that one request may make or delete, as in Kafka."""

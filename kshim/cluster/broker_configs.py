@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 from kshim.configs import java
 from kshim.configs.brokers import BROKER_CONFIGS
 from kshim.configs.config import PROPERTIES, Config, property_text
-from kshim.configs.definition import INT_MAX
 from kshim.configs.topics import TOPIC_CONFIGS
 
 ALL_BROKERS = ""
@@ -81,7 +80,7 @@ def broker_text(name: str, configs: BrokerConfigs) -> str:
 def parse_node_id(name: str) -> int | None:
     """Parse the name of a broker resource; None if Kafka would not read it as a number."""
     try:
-        return java.integer(name, INT_MAX)
+        return java.integer(name, java.INT_MAX)
     except ValueError:
         return None
 

@@ -37,6 +37,7 @@ from kshim.cluster.keys import (
     TOPIC,
 )
 from kshim.cluster.names import GROUP_METADATA_TOPIC, INTERNAL_TOPICS, MetricNames
+from kshim.cluster.pause import Pause, no_pause
 from kshim.cluster.replicas import fitted, placed
 from kshim.cluster.scram import ScramUsers
 from kshim.cluster.settings import ClientQuotas, Features, ProducerIds
@@ -66,20 +67,12 @@ _GROUP_METADATA_CONFIGS = {
 _NEW_TOPIC_US = 100
 _DELETED_PARTITION_US, _DELETED_AT_ONCE = 5, 500
 
-Pause = Callable[[int], Awaitable[None]]
-"""Called with the estimated cost of a step, in microseconds. It may serve other clients before it returns."""
-
-
 Admit = Callable[[int], Refusal | None]
 """Called with a number of partitions before they are made or deleted. It may return a refusal."""
 
 
 def admit_all(partitions: int) -> None:
     """Admit any number of partitions; no quota limits them."""
-
-
-async def no_pause(cost_us: int) -> None:
-    """A Pause that returns at once."""
 
 
 Forget = Callable[[Sequence[str]], Awaitable[None]]

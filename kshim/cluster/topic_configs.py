@@ -7,12 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from kshim.cluster.broker_configs import BrokerConfigs, topic_value
-from kshim.configs.definition import LONG_MAX
 from kshim.configs.topics import TOPIC_CONFIGS
 from kshim.storage.interfaces import Cleanup, Compaction, Retention
 from schemas.records.compression import Compression
-
-__all__ = ["LONG_MAX", "LogConfig", "fault_in_configs", "log_config"]
 
 
 def fault_in_configs(configs: Mapping[str, str | None], broker: BrokerConfigs) -> str | None:

@@ -12,7 +12,6 @@ from enum import Enum
 from typing import Any
 
 from kshim.configs.definition import (
-    LONG_MAX,
     Check,
     ConfigType,
     Definition,
@@ -22,6 +21,7 @@ from kshim.configs.definition import (
     invalid,
     one_of,
 )
+from kshim.configs.java import LONG_MAX
 from kshim.configs.per_ip import per_ip
 
 # Prefixes of the properties of plug-ins and of single listeners.

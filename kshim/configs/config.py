@@ -16,6 +16,7 @@ from typing import Any
 
 from kshim.configs.access import STANDARD_AUTHORIZER, authorizer_class, checked_super_users
 from kshim.configs.endpoint import Endpoint
+from kshim.configs.java import INT_MAX, LONG_MAX, SHORT_MAX
 from kshim.configs.listeners import (
     PROTOCOL_MAP,
     ListenerConfig,
@@ -26,9 +27,6 @@ from kshim.configs.per_ip import checked_per_ip
 from kshim.configs.property import property_field as _property
 from kshim.configs.upstream_groups import UpstreamGroupsProperties
 from kshim.configs.values import (
-    INT_MAX,
-    LONG_MAX,
-    SHORT_MAX,
     Secret,
     boolean,
     checked_endpoints,

@@ -13,10 +13,9 @@ from enum import IntEnum
 from typing import Any
 
 from kshim.configs import java
+from kshim.configs.java import INT_MAX, LONG_MAX, SHORT_MAX
 
-INT_MAX = 2**31 - 1
-LONG_MAX = 2**63 - 1
-_LIMITS = {"SHORT": 2**15 - 1, "INT": INT_MAX, "LONG": LONG_MAX}
+_LIMITS = {"SHORT": SHORT_MAX, "INT": INT_MAX, "LONG": LONG_MAX}
 
 Check = Callable[[str, Any], str]
 """Takes the name of a config and a parsed value; returns what is wrong with the value, "" if nothing."""

@@ -10,6 +10,9 @@ import re
 import unicodedata
 from decimal import Decimal
 
+SHORT_MAX = 2**15 - 1
+INT_MAX = 2**31 - 1
+LONG_MAX = 2**63 - 1
 _TRIMMED = "".join(map(chr, range(0x21)))
 _WHITESPACE = " \t\n\x0b\f\r"  # \s in Java's regular expressions
 _INTEGER = re.compile(r"[+-]?((?:(?![\U00010000-\U0010ffff])\d)+)")  # a char of Java has 16 bits

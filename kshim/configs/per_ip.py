@@ -6,7 +6,6 @@ import re
 
 from kshim.configs import java
 
-INT_MAX = 2**31 - 1
 _HOST = re.compile(r"[0-9a-zA-Z\-%._:]*")
 
 
@@ -22,7 +21,7 @@ def per_ip(name: str, text: str) -> dict[str, int]:
             reason = f"begin 0, end -1, length {len(item)}"
             raise ValueError(f"Error parsing configuration property '{name}': {reason}")
         try:
-            counts[host.strip()] = java.integer(count.strip(), INT_MAX)
+            counts[host.strip()] = java.integer(count.strip(), java.INT_MAX)
         except ValueError:
             raise ValueError(f'For input string: "{count.strip()}"') from None
     wrong = [host for host in counts if not _HOST.fullmatch(host)]

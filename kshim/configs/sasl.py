@@ -15,7 +15,8 @@ from typing import Final
 
 from kshim.configs import java
 from kshim.configs.jaas import LoginModule, parse_jaas
-from kshim.configs.values import INT_MAX, LONG_MAX, Secret, integer
+from kshim.configs.java import INT_MAX, LONG_MAX
+from kshim.configs.values import Secret, integer
 
 PLAIN: Final = "PLAIN"
 OAUTHBEARER: Final = "OAUTHBEARER"

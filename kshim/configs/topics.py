@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from kshim.configs.definition import (
-    LONG_MAX,
     Check,
     ConfigType,
     Definition,
@@ -20,6 +19,7 @@ from kshim.configs.definition import (
     one_of,
     throttled_replicas,
 )
+from kshim.configs.java import LONG_MAX
 
 _NO_EFFECT = "It has no effect here."
 _UNITS_MS = {"hours": 3_600_000, "minutes": 60_000}

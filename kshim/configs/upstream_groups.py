@@ -8,9 +8,10 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from kshim.configs.java import INT_MAX, SHORT_MAX
 from kshim.configs.property import property_field
 from kshim.configs.tls import TlsProperties
-from kshim.configs.values import INT_MAX, SHORT_MAX, boolean, integer
+from kshim.configs.values import boolean, integer
 
 NONE = "none"
 AS_MANY_AS_CAN_BE = -1

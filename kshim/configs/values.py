@@ -9,10 +9,7 @@ import re
 from collections.abc import Callable
 
 from kshim.configs.endpoint import Endpoint
-
-SHORT_MAX = 2**15 - 1
-INT_MAX = 2**31 - 1
-LONG_MAX = 2**63 - 1
+from kshim.configs.java import INT_MAX, LONG_MAX
 
 
 def boolean(text: str) -> bool:

@@ -9,7 +9,7 @@ from uuid import uuid4
 from twisted.internet.defer import Deferred, succeed
 
 from kshim.callers import RequestContext
-from kshim.cluster.cluster import Pause, no_pause
+from kshim.cluster.pause import Pause, no_pause
 from kshim.configs.config import Config
 from kshim.coordination.decision import Decision
 from kshim.coordination.groups.coordinator import Coordinator

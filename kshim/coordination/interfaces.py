@@ -8,7 +8,7 @@ from typing import Protocol, overload
 from twisted.internet.defer import Deferred
 
 from kshim.callers import RequestContext
-from kshim.cluster.cluster import Pause
+from kshim.cluster.pause import Pause
 from kshim.coordination.groups.refusals import (
     DeleteGroup,
     DescribeGroup,

@@ -12,7 +12,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 
-from kshim.cluster.topic_configs import LONG_MAX, LogConfig
+from kshim.cluster.topic_configs import LogConfig
+from kshim.configs.java import LONG_MAX
 from schemas.error_code import ErrorCode
 from schemas.messages.produce import BatchIndexAndErrorMessage
 from schemas.records.batch import (

@@ -12,6 +12,7 @@ from kshim.answering import Broker
 from kshim.callers import Client, Refused
 from kshim.callers.principal import Principal
 from kshim.cluster.acl import Acl
+from kshim.cluster.pause import no_pause
 from kshim.configs.access import STANDARD_AUTHORIZER
 from kshim.configs.endpoint import Endpoint
 from kshim.coordination.group_runtime import GroupRuntime, new_coordinator
@@ -73,10 +74,6 @@ class World:
         if isinstance(frame, Failure):
             return str(frame.value) if "our fault" in str(frame.value) else CLOSED
         return frame and decode_response(api_key, version, bytes(frame))[1]
-
-
-async def no_pause(cost_us: int) -> None:
-    """Go on at once."""
 
 
 def errors_in(value: Any) -> Iterable[int]:

@@ -19,7 +19,7 @@ from kshim.callers import Client, RequestContext
 from kshim.callers.arrivals import Arrivals
 from kshim.callers.once import Once
 from kshim.cluster import Cluster, Topic
-from kshim.cluster.cluster import Pause, no_pause
+from kshim.cluster.pause import Pause, no_pause
 from kshim.configs.config import Config
 from kshim.configs.endpoint import Endpoint
 from kshim.fetching.sessions import FetchSessions

@@ -100,11 +100,7 @@ class Writer:
         if not self._failing or (is_calm and self._environment.has_room(LARGE_BYTES)):
             return ""
         is_full = isinstance(self._failed_with, StorageFull)
-        return (
-            "the disk is full: records and offsets are refused"
-            if is_full
-            else "the disk fails: records and offsets are refused"
-        )
+        return FULL if is_full else FAILS
 
     @property
     def queued(self) -> int:
