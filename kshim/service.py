@@ -56,7 +56,7 @@ logger = logging.getLogger(__name__)
 
 
 Addresses = dict[str, list[Endpoint]]
-"""Of all brokers, by the names of the listeners."""
+"""All brokers' addresses, by listener name."""
 
 
 class StartError(Exception):
@@ -64,7 +64,7 @@ class StartError(Exception):
 
 
 class Server:
-    """All brokers of one process: `start()` it once, `stop()` it once."""
+    """All brokers of one process. Started once, stopped once."""
 
     def __init__(self, config: Config, reactor: Any, store: Store | None = None) -> None:
         """reactor: accepts the connections, and is the clock until that is steered. store: used instead of
@@ -84,7 +84,7 @@ class Server:
         self._renewal: Renewal | None = None
         self._http: HttpListener | None = None
         self.http_address: Endpoint | None = None
-        """Where the page is; None if it is not served."""
+        """The page's address; None if it is not served."""
         self._aside = AsideThreads(reactor)
         self._rounds = Rounds(reactor)
         self._unread = Unread(reactor)
@@ -97,8 +97,8 @@ class Server:
         self._has_loaded = False
 
     def start(self) -> Deferred[Addresses]:
-        """Fires with the brokers' addresses once connections are accepted. Errbacks StartError; then nothing
-        is left open.
+        """Start the server. Fires with the brokers' addresses once connections are accepted. Errbacks
+        StartError; then nothing is left open.
         """
         return Deferred.fromCoroutine(self._start())
 
@@ -164,7 +164,7 @@ class Server:
         return addresses
 
     def _tell(self, cluster: Cluster) -> Callable[[object], None]:
-        """What is called with all that is reported."""
+        """Return the function that records all that groups report."""
         recorder = self._recorder
         if not self._config.group_rebalances_topic_enable:
             return recorder.add
@@ -219,7 +219,7 @@ class Server:
         }
 
     def _renew_certificates(self) -> None:
-        """Read certificates again when they change, if there are any."""
+        """Begin to read certificates again when they change, if there are any."""
         found = [listener.tls for broker in self._listeners.values() for listener in broker]
         if with_tls := [tls for tls in found if tls is not None]:
             from kshim.network.renewal import Renewal
@@ -230,7 +230,7 @@ class Server:
     def _new_http(
         self, broker: Broker, brokers: Mapping[int, Broker], traffic: Traffic, commands: Commands
     ) -> HttpListener:
-        """What shows the server to people. Imported only now: it needs twisted.web."""
+        """Make the HTTP listener. Imported only now, because it needs twisted.web."""
         from kshim.http.facts import Facts
         from kshim.http.listener import HttpListener
 
@@ -261,7 +261,7 @@ class Server:
         return self._store.activity().failure
 
     def _commands(self, broker: Broker, brokers: Mapping[int, Broker], measured: Measured) -> Commands:
-        """All that other processes may ask and tell this server."""
+        """Return the commands that other processes may run on this server."""
         from kshim.control.brokers import BrokerSteering
         from kshim.control.coordinators import Coordinators
         from kshim.control.faults import FaultSteering
@@ -293,23 +293,23 @@ class Server:
         }
 
     def _clients(self) -> list[Client]:
-        """Those that are connected, to whichever broker."""
+        """Return the connected clients of all brokers."""
         return [client for listener in self._listeners.values() for client in listener.clients()]
 
     def loaded(self) -> Deferred[None]:
-        """Fires when no coordinator has anything left to load: in large data directories some time after the
-        start, but not before the stop.
+        """Fires when no coordinator has anything left to load, at the latest at the stop. In large data
+        directories that is some time after the start.
         """
         return self._loader.when_done()
 
     def _loaded(self, _: None) -> None:
         self._has_loaded = True
         if self._cleaning is not None and not self._stopped:
-            self._cleaning.start()  # it would take time from loading, and may change what is read
+            self._cleaning.start()  # it would slow loading, and may change what is read
 
     def stop(self) -> Deferred[None]:
-        """Accept nothing more, finish the requests under way, close the store. Each call fires when that is
-        done.
+        """Accept no more connections, finish the requests under way, close the store. Every call fires when
+        that is done.
         """
         return self._stop_lock.run(self._stop)
 
@@ -341,8 +341,9 @@ class Server:
 
 
 def gates_of(broker: Broker) -> Mapping[str, GateContext]:
-    """What clients have to pass first at the listeners with SASL, by name. Imported only for these: a plain
-    server starts without. Raises StartError.
+    """Return the gates of the listeners with SASL, by listener name. Raises StartError.
+
+    They are imported only if there is such a listener: a plain server starts without.
     """
     if not any(listener.protocol.is_sasl for listener in broker.config.listener_configs):
         return {}
@@ -356,7 +357,7 @@ def gates_of(broker: Broker) -> Mapping[str, GateContext]:
 
 
 def _listed(addresses: Addresses) -> str:
-    """The addresses for the log; names only where there are several listeners."""
+    """Return the addresses for the log, with listener names if there are several listeners."""
     if len(addresses) == 1:
         return ", ".join(map(str, *addresses.values()))
     return ", ".join(f"{name}://{address}" for name, found in addresses.items() for address in found)
@@ -374,7 +375,7 @@ def new_store(config: Config, reactor: Any) -> Store:
 
 
 def _leaders(cluster: Cluster) -> dict[int, Leader]:
-    """The leader of each shard of the group coordinator, by shard; shards without a leader are left out."""
+    """Return the leader of each shard of the group coordinator; shards without a leader are left out."""
     return {
         partition.index: Leader(partition.leader, partition.leader_epoch)
         for partition in cluster.group_metadata_topic.partitions
@@ -383,19 +384,19 @@ def _leaders(cluster: Cluster) -> dict[int, Leader]:
 
 
 def _as_node(broker: Broker, node_id: int) -> Broker:
-    """The broker `node_id`; it shares everything with `broker` except its fetch sessions and quotas."""
+    """Return the broker `node_id`. It shares all with `broker` except its fetch sessions and quotas."""
     quotas = broker.quotas.of_another_broker()
     return replace(broker, node_id=node_id, fetch_sessions=FetchSessions(), quotas=quotas)
 
 
 def _limits(cluster: Cluster, node_id: int) -> Limits:
-    """The limits of a broker's connections, as its configs have them at the moment."""
+    """Return a function that looks up a broker's current limits of connections."""
     return lambda name: broker_text(name, cluster.broker_configs(node_id))
 
 
 def _follow(moves: Sequence[Move], groups: GroupRuntime, log: Log, recorder: Recorder) -> None:
-    """Load the shards that have a new leader, unload those without one, and wake fetches parked at the old
-    one.
+    """Load the shards that have a new leader, unload those without one, and wake the fetches parked at the
+    old leader.
     """
     for topic, before, after in moves:
         if topic.name == GROUP_METADATA_TOPIC:

@@ -1,10 +1,10 @@
-"""Client addresses as the log and as Java print them."""
+"""Client addresses in the forms of the log and of Java."""
 
 from __future__ import annotations
 
 
 def java_host(host: str) -> str:
-    """An address as Java's InetAddress prints it: "/127.0.0.1", "/0:0:0:0:0:0:0:1"."""
+    """Return an address as Java's InetAddress prints it: "/127.0.0.1", "/0:0:0:0:0:0:0:1"."""
     if ":" not in host:
         return f"/{host}"
     from ipaddress import IPv6Address

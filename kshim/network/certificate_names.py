@@ -1,7 +1,7 @@
 """The name of a certificate's subject as Java prints it: the RFC 2253 text of X500Principal.getName().
 
-Kafka's principals are these texts, so ACLs are written with them. Java knows the short names of RFC 2253
-alone; every other attribute is its number and the hexadecimal form of its value.
+Kafka's principals are these texts, so ACLs name them. Java knows only the short names of RFC 2253. It prints
+every other attribute as its number and the hexadecimal form of its value.
 """
 
 from __future__ import annotations
@@ -21,19 +21,22 @@ _SHORT_NAMES: Final = {
     "0.9.2342.19200300.100.1.1": "UID",
 }
 _STRINGS: Final = frozenset((0x0C, 0x13, 0x14, 0x16, 0x1B, 0x1C, 0x1E))
-"""UTF8String, PrintableString and so on; whichever it is, Java reads it as UTF-8."""
+"""UTF8String, PrintableString and so on; Java reads all of them as UTF-8."""
 _EXPLICIT_VERSION = 0xA0
 _ESCAPED = frozenset(',=+<>#;"\\')
 _Element = tuple[int, int, int]
-"""The tag of a DER element, and where its content begins and ends."""
+"""A DER element: its tag, and where its content begins and ends."""
 
 
 class NoCertificate(ValueError):
-    """Bytes are no certificate."""
+    """The bytes are no certificate."""
 
 
 def subject(certificate: bytes) -> str:
-    """The name of the subject. certificate: in DER; TLS has verified it. Raises NoCertificate for others."""
+    """Return the name of the subject of a certificate in DER that TLS has verified.
+
+    Raises NoCertificate for other bytes.
+    """
     try:
         (_, start, end) = _element(certificate, 0)
         (_, start, end) = _element(certificate, start)
@@ -61,7 +64,7 @@ def _attribute(data: bytes, start: int, end: int) -> str:
 
 
 def _escaped(text: str) -> str:
-    """As RFC 2253 escapes a value: signs that mean something, and blanks at its ends."""
+    """Escape a value as RFC 2253 does: special characters, and blanks at both ends."""
     escaped = "".join(f"\\{sign}" if sign in _ESCAPED else sign for sign in text).replace("\0", "\\00")
     leading = len(escaped) - len(escaped.lstrip(" "))
     inner = escaped.strip(" ")
@@ -71,7 +74,7 @@ def _escaped(text: str) -> str:
 
 
 def _number(oid: bytes) -> str:
-    """An object identifier with dots."""
+    """Return an object identifier in dotted form."""
     arcs, arc = [], 0
     for byte in oid:
         arc = arc << 7 | byte & 0x7F

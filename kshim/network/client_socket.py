@@ -1,9 +1,9 @@
-"""A client's connection as Twisted's transport, without its copies.
+"""A client's connection as Twisted's transport, without Twisted's copies.
 
-Twisted receives 64 KiB at a time. Here more of a large request is received at once, where it is to lie.
-Twisted joins what is to be sent, sends up to 128 KiB of it a turn of the reactor, and begins with the next
-turn. Here the socket is given the pieces as they are, as much as it takes, and `send_at_once` does not wait
-for the next turn.
+Twisted receives 64 KiB at a time. This transport receives more of a large request at once, straight into the
+request's memory. Twisted joins outgoing data, sends up to 128 KiB of it a turn of the reactor, and begins
+with the next turn. This transport gives the socket the pieces unjoined, as much as it takes, and
+`send_at_once` does not wait for the next turn.
 """
 
 from __future__ import annotations
@@ -19,33 +19,33 @@ from typing import Any, Protocol
 from twisted.internet import main, tcp
 
 SMALL_BYTES = 16 * 1024
-"""To join so many bytes costs less than to name their pieces to the system."""
+"""Up to so many bytes, joining pieces costs less than passing each to the system."""
 RECEIVES_A_TURN = 4
-"""As long as more is there of one large request; most take two."""
+"""Limit of receives a turn while more of one large request is available; most requests take two."""
 MOST_PIECES = 1024
-"""What one call of the system takes (IOV_MAX)."""
+"""Limit of pieces in one system call (IOV_MAX)."""
 
 Piece = bytes | bytearray | memoryview
 
 
 class Receiver(Protocol):
-    """What a client's socket hands over what it receives to."""
+    """The protocol above a client's socket."""
 
     def dataReceived(self, data: bytes) -> None:
-        """These bytes were received."""
+        """Take these received bytes."""
 
     def room(self, arrived: Callable[[], int]) -> memoryview | None:
-        """Where to receive what comes next; None stands for dataReceived.
+        """Return memory for the next bytes to receive; None if they should go to dataReceived.
 
-        arrived: how many bytes can be received now.
+        arrived: returns how many bytes can be received now.
         """
 
     def filled(self, received: int) -> None:
-        """So many bytes were received into `room()`."""
+        """Note that so many bytes were received into `room()`."""
 
 
 class DirectSocket(tcp.Connection):
-    """Sends `bytes` as they are; who hands them over does not change them."""
+    """Sends `bytes` without copies; the caller must not change them afterwards."""
 
     protocol: Receiver  # type: ignore[assignment]
 
@@ -53,16 +53,16 @@ class DirectSocket(tcp.Connection):
         self._unsent: deque[Piece] = deque()
         self._unsent_bytes = 0
         self.sent_later_bytes = 0
-        """Of what the client had no room for at once: how many bytes it has taken since."""
+        """How many bytes the client has taken of those for which it had no room at once."""
         super().__init__(*arguments)
 
     @property
     def unsent_bytes(self) -> int:
-        """What the client has no room for."""
+        """The number of bytes for which the client has no room yet."""
         return self._unsent_bytes
 
     def doRead(self) -> Any:  # noqa: N802
-        """Called when something was received. Returns None, or why the client is lost."""
+        """Receive what is available. Return None, or why the client is lost."""
         room = self.protocol.room(self._arrived)
         for _ in range(RECEIVES_A_TURN):
             wanted = self.bufferSize if room is None else len(room)
@@ -90,7 +90,7 @@ class DirectSocket(tcp.Connection):
         return int.from_bytes(ioctl(self.fileno(), FIONREAD, bytes(4)), byteorder)
 
     def send_at_once(self, pieces: Iterable[Piece]) -> None:
-        """Send the pieces behind what is not sent yet: now, as far as the client has room for them."""
+        """Send the pieces, behind what is not sent yet: at once, as far as the client has room."""
         if self._unsent_bytes > 0:
             self.writeSequence(pieces)
         elif self.connected:
@@ -103,7 +103,7 @@ class DirectSocket(tcp.Connection):
         self.writeSequence((data,))
 
     def writeSequence(self, pieces: Iterable[Piece]) -> None:  # noqa: N802
-        """Send the pieces at the end of this turn of the reactor, with all others of it."""
+        """Send the pieces at the end of this turn of the reactor, together with its other pieces."""
         if self.connected:
             self._add(pieces)
             self._send_later()
@@ -121,7 +121,7 @@ class DirectSocket(tcp.Connection):
         self.startWriting()
 
     def doWrite(self) -> Any:  # noqa: N802
-        """Called when the socket has room. Returns None, or why it is lost."""
+        """Send what has waited for room. Return None, or why the client is lost."""
         unsent_bytes = self._unsent_bytes
         lost = self._send()
         self.sent_later_bytes += unsent_bytes - self._unsent_bytes
@@ -136,13 +136,13 @@ class DirectSocket(tcp.Connection):
         return None
 
     def connectionLost(self, reason: Any) -> None:
-        """Free what the client has not taken: the rest of a connection may stay until it is collected."""
+        """Free what the client has not taken: this object may live on until it is collected."""
         self._unsent.clear()
         self._unsent_bytes = 0
         super().connectionLost(reason)
 
     def _send(self) -> BaseException | None:
-        """Send what the socket takes. If it is lost, that is returned; the next doWrite finds it again."""
+        """Send what the socket takes. Return why it is lost, if it is; the next doWrite finds that again."""
         unsent = self._unsent
         if not unsent:
             return None
@@ -167,4 +167,4 @@ class DirectSocket(tcp.Connection):
 
 
 class ClientSocket(DirectSocket, tcp.Server):
-    """A client that has connected."""
+    """The socket of a client that has connected."""

@@ -1,9 +1,8 @@
 """One client's connection: frames in, replies out in the order of the requests.
 
-Requests are read ahead of their replies, so that a LeaveGroup is seen while the JoinGroup before it is
-parked, and a parked Fetch learns (`Turn`) that another request waits behind it. The requests and bytes read
-ahead are bounded, and a client that does not read its replies is not read from. `answer` decides what a
-request means.
+Requests are read ahead of their replies. So a LeaveGroup is seen while the JoinGroup before it is parked, and
+a parked Fetch learns (`Turn`) that another request waits behind it. The requests and bytes read ahead are
+bounded, and a client that does not read its replies is not read from. `answer` decides what a request means.
 """
 
 from __future__ import annotations
@@ -44,10 +43,10 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 MAX_IN_FLIGHT = 64
-# Frames that have no answer yet plus replies that wait for their turn; a single one may exceed it.
+# Limit of unanswered frames and waiting replies together; a single one may exceed it.
 MAX_HELD_BYTES = 16 * 1024 * 1024
-# The replies of one turn leave in one write. Replies beyond this are written at once, so that the transport
-# can say whether the client reads them before more requests are answered.
+# The replies of one turn leave in one write. More than so many bytes are written before the turn ends: the
+# transport then reports whether the client reads them, before more requests are answered.
 WRITE_BYTES = 64 * 1024
 ENDED = (State.CLOSING, State.LOST)
 
@@ -56,7 +55,7 @@ Response = bytes | Pieces | None
 # none. Raises Refused, or the Deferred fails with it.
 Dispatch = Callable[[bytes | bytearray, Client, Turn], "Response | defer.Deferred[Response] | Promised"]
 Measured = Callable[[Callable[..., Any], Broker], Dispatch]
-"""Makes what a listener is to have of a function of a broker, and that broker."""
+"""Makes a listener's dispatch function from an answering function and the broker it answers for."""
 
 
 class InFlight(Turn):
@@ -65,7 +64,7 @@ class InFlight(Turn):
     __slots__ = ("done", "held_bytes", "reply")
 
     def __init__(self) -> None:
-        self.fired = self.is_alone = False  # here, not by the bases: one is made for each request
+        self.fired = self.is_alone = False  # set here, not by the bases: every request makes one
         self._watchers = self.made = None
         self.done = False
         self.reply: Response = None
@@ -74,12 +73,12 @@ class InFlight(Turn):
 
 @dataclass(slots=True, kw_only=True)
 class Shared:
-    """What the connections of one listener have in common."""
+    """The parts and settings that the connections of one listener share."""
 
     answer: Dispatch
-    """Exchanged while there are faults."""
+    """Replaced while there are faults."""
     looks_into: bool = False
-    """Whether `answer` looks into requests, and so needs them whole; exchanged with it."""
+    """True if `answer` looks into requests, and so needs them whole; replaced together with it."""
     clock: Clock
     rounds: Rounds
     unread: Unread
@@ -87,32 +86,32 @@ class Shared:
     once: Once
     max_request_bytes: int
     max_idle_ms: int = -1
-    """-1 keeps idle connections."""
+    """How long a connection may be idle; -1 for ever."""
     listener_name: str = "PLAINTEXT"
     protocol: SecurityProtocol = SecurityProtocol.PLAINTEXT
     advertised: Endpoint | None = None
-    """None stands for the address that a connection arrived at."""
+    """The address that clients should use; None for the one at which they have connected."""
     gates: GateContext | None = None
-    """What clients have to pass first; None where nobody authenticates with SASL."""
+    """Makes the gates that clients must pass first; None for a listener without SASL."""
     socket: Callable[..., ClientSocket] = ClientSocket
-    """Makes the transport of a connection that is not encrypted, as Twisted's Port does."""
+    """Makes the transport of an unencrypted connection, with the arguments of Twisted's Port."""
     new: Callable[..., Connection] | None = None
-    """Makes a connection of these, as `Connection` does, which is what None stands for."""
+    """Makes the connections; None for `Connection`."""
 
 
 class SeenConnection(NamedTuple):
-    """A connection as people are shown it."""
+    """A connection's figures, for the page, metrics and commands."""
 
     client: Client
     state: State
     in_flight: int
-    """Requests whose replies have not left."""
+    """Number of requests whose replies have not left."""
     held_bytes: int
-    """Requests that have no answer yet, and replies that wait for their turn or are not read."""
+    """Bytes of requests without an answer, and of replies that wait for their turn or are not read."""
     active_at: float
     """When a request or a reply last moved, in seconds since 1970."""
     throttled_s: float
-    """How much longer it is muted because of a quota."""
+    """Seconds until the throttle time of a quota ends."""
 
 
 class Connection(Protocol):
@@ -130,14 +129,14 @@ class Connection(Protocol):
         self._state = State.READING
         self._in_flight: deque[InFlight] = deque()
         self._held_bytes = 0
-        self._outgoing: list[bytes] = []  # replies of this turn
+        self._outgoing: list[bytes] = []  # the replies of this turn
         self._outgoing_bytes = 0
-        self._unread_bytes = 0  # of what the transport holds while the client does not read
-        self._in_turn = False  # inside _read_ahead, which sends the replies at its end
-        self._cut_bytes = 0  # of a frame that has not arrived whole
+        self._unread_bytes = 0  # how much of it the transport holds while the client does not read
+        self._in_turn = False  # True inside _read_ahead, which sends the replies at its end
+        self._cut_bytes = 0  # what has arrived of an incomplete frame
         self._waits: set[Wait] = set()
-        self._refusal_delay_s = 0.0  # of bytes that are no request
-        self._mute_timer: Any = None  # while the client is beyond a quota
+        self._refusal_delay_s = 0.0  # the delay before bytes that are no request close the connection
+        self._mute_timer: Any = None  # set while the client is beyond a quota
 
     # ---- the transport's side
 
@@ -172,11 +171,13 @@ class Connection(Protocol):
         self._received()
 
     def room(self, arrived: Callable[[], int]) -> memoryview | None:
-        """Where the transport may receive what comes next, instead of calling dataReceived; see Frames."""
+        """Return memory for the next bytes, which the transport then does not pass to dataReceived; see
+        Frames.
+        """
         return self._frames.room(arrived) if self._state is State.READING else None
 
     def filled(self, received: int) -> None:
-        """The transport has received so many bytes into `room()`."""
+        """Note that the transport has received so many bytes into `room()`."""
         self._frames.filled(received)
         self._received()
 
@@ -201,11 +202,11 @@ class Connection(Protocol):
         self._lost(self)
 
     def pauseProducing(self) -> None:
-        """The transport's buffer is full: the client does not read."""
+        """Stop reading: the transport's buffer is full, as the client does not read."""
         self._happens(Event.STALLS)
 
     def resumeProducing(self) -> None:
-        """The client has read what the transport held."""
+        """Go on: the client has read what the transport held."""
         self._all_read()
         self._happens(Event.READS)
         if self._mute_timer is not None:
@@ -215,21 +216,21 @@ class Connection(Protocol):
         self._read_ahead()
 
     def stopProducing(self) -> None:
-        """The transport has lost its client; connectionLost follows."""
+        """Do nothing: the transport has lost its client, and connectionLost follows."""
 
     def _opened(self, is_watched: bool) -> None:
-        """The client has authenticated. is_watched: the gate looks at all that it sends further on."""
+        """Serve the client, which has authenticated. is_watched: the gate sees all further requests."""
         self._frames.allow(self.shared.max_request_bytes)
         self._refusal_delay_s = 0.0
         if not is_watched:
             self._server = self.shared
 
     def _new_frames(self, max_bytes: int) -> Frames:
-        """What cuts the client's bytes."""
+        """Return the object that cuts the client's bytes into frames."""
         return Frames(max_bytes)
 
     def see(self) -> SeenConnection:
-        """What people are shown."""
+        """Return the connection's figures."""
         held_bytes = self._held_bytes + self._unread_bytes + self._cut_bytes
         timer = self._mute_timer
         throttled_s = 0.0 if timer is None else timer.getTime() - self.shared.clock.seconds()
@@ -240,7 +241,7 @@ class Connection(Protocol):
     # ---- waiting
 
     def wait(self, reason: Wait) -> None:
-        """Read no requests before `go_on` with the same reason."""
+        """Read no requests until `go_on` is called with the same reason."""
         self._waits.add(reason)
         self._happens(Event.FILLS)
 
@@ -251,7 +252,7 @@ class Connection(Protocol):
         self._read_ahead()
 
     def _mute(self, throttle_ms: int) -> None:
-        """Begin no request before the time is over: the client is beyond a quota (KIP-219)."""
+        """Begin no request until the time is over: the client is beyond a quota (KIP-219)."""
         throttle_s = throttle_ms / 1000
         if self._mute_timer is None:
             self._mute_timer = self.shared.clock.callLater(throttle_s, self._unmute)
@@ -300,7 +301,7 @@ class Connection(Protocol):
             rounds.use(used_s)
 
     def _stand_in_line(self, *, is_fresh: bool) -> None:
-        """Read on when others have had their turn."""
+        """Wait until others have had their turn, then read on."""
         self.wait(Wait.ROUND)
         self.shared.rounds.stand_in_line(self._take_turn, is_fresh=is_fresh)
 
@@ -313,7 +314,7 @@ class Connection(Protocol):
             self._in_flight[-1].fire()
         request = InFlight()
         if len(frame) > MODEST_BYTES:
-            request.fire()  # what takes so much memory is not parked
+            request.fire()  # so large a request is not parked
         try:
             answer = self._server.answer(frame, self.client, request)
         except Exception as error:
@@ -357,7 +358,7 @@ class Connection(Protocol):
         request: InFlight,
         encode: Callable[[object], Later[Response]],
     ) -> None:
-        """A promise is kept. The replies of one moment leave in one write."""
+        """Take the kept promise's value. The replies of one moment leave in one write."""
         try:
             reply = encode(response)
         except Exception as error:
@@ -374,7 +375,7 @@ class Connection(Protocol):
         self._move_on()
 
     def _take(self, reply: Response, request: InFlight) -> None:
-        """Keep a reply until all earlier requests are answered; put out the replies whose turn has come."""
+        """Keep a reply until all earlier requests are answered; queue the replies whose turn has come."""
         request.done, request.reply = True, reply
         if request.made is not None:
             request.made(reply)
@@ -393,14 +394,14 @@ class Connection(Protocol):
             self._put(first.reply)
 
     def _move_on(self) -> None:
-        """Send the replies that are put out, and read further requests."""
+        """Send the queued replies, and read further requests."""
         self._look_for_room()
         if not self._in_turn:
             self.active_at = self.shared.clock.seconds()
             self._read_ahead()
 
     def _put(self, reply: Response) -> None:
-        """Send a reply at the end of this turn; None stands for a request without a reply."""
+        """Queue a reply for the end of this turn; None if the request has no reply."""
         if reply is not None:
             self._outgoing += framed(reply)
             self._outgoing_bytes += len(reply)
@@ -409,7 +410,7 @@ class Connection(Protocol):
         if self._outgoing:
             outgoing, self._outgoing = self._outgoing, []
             outgoing_bytes, self._outgoing_bytes = self._outgoing_bytes, 0
-            if self._in_flight:  # their replies may come in this turn, too
+            if self._in_flight:  # replies to these may also come in this turn
                 self.transport.writeSequence(outgoing)
             else:
                 self.transport.send_at_once(outgoing)
@@ -422,14 +423,14 @@ class Connection(Protocol):
         self._unread_bytes = 0
 
     def unread_bytes(self) -> int:
-        """The bytes of answers that the client has not read; what it has read counts no more."""
+        """Return the bytes of answers that the client has not read; stop counting those that it has read."""
         left_bytes: int = min(self._unread_bytes, self.transport.unsent_bytes)
         self.shared.unread.bytes -= self._unread_bytes - left_bytes
         self._unread_bytes = left_bytes
         return left_bytes + sum(len(request.reply or b"") for request in self._in_flight if request.done)
 
     def read_bytes(self) -> int:
-        """The bytes that the client has read after it did not read at once."""
+        """Return how many bytes the client has read late, after they had to wait."""
         read_bytes: int = self.transport.sent_later_bytes
         return read_bytes
 
@@ -457,7 +458,7 @@ class Connection(Protocol):
             self._happens(Event.HAS_ROOM)
 
     def _refuse(self, error: BaseException) -> None:
-        """Log why and close, once; with the traceback if the fault is ours."""
+        """Log why, and close the connection, once. If the fault is ours, log the traceback, too."""
         if self._state in ENDED:
             return
         if not isinstance(error, Refused):
@@ -465,7 +466,7 @@ class Connection(Protocol):
         else:
             ours = error.__cause__ if error.level >= logging.ERROR else None
             logger.log(self._level(error), "closed the connection of %s", error, exc_info=ours)
-            if error.last_words is not None and len(self._in_flight) <= 1:  # replies leave in their order
+            if error.last_words is not None and len(self._in_flight) <= 1:  # replies leave in order
                 self._put(error.last_words)
         self.close()
 
@@ -475,7 +476,9 @@ class Connection(Protocol):
         return self.shared.once.level((self.client.address.host, error.once), error.names)
 
     def _refuse_bytes(self, error: FrameError) -> None:
-        """Close, because no request can be read. Who speaks another protocol is told so in it."""
+        """Close, because the bytes are no request. A client of another protocol gets an answer in that
+        protocol.
+        """
         who = stranger(error.start)
         if who is None:
             refused = Refused(f"{self.client.address}: {error}")
@@ -491,7 +494,9 @@ class Connection(Protocol):
         self._refuse(Refused(f"{self.client.address}: {why}", once=who.mistake))
 
     def secured(self, principal: Principal | None) -> None:
-        """TLS is spoken from now on. principal: who the client is, if its certificate says that."""
+        """Begin to serve: the TLS handshake is done. principal: from the client's certificate; None if it
+        names none.
+        """
         if principal is not None:
             self.client.principal = principal
 
@@ -501,11 +506,11 @@ class Connection(Protocol):
         self._refuse(Refused(f"{self.client.address}: {why}", once=mistake))
 
     def refuse_slow(self, why: str) -> None:
-        """Close, because others wait for what this one does not send."""
+        """Close, because others wait for the rest of this client's request."""
         self._refuse(Refused(f"{self.client.address}: {why}"))
 
     def abort_slow(self, why: str) -> None:
-        """Close without sending what is unread, because others wait for its memory."""
+        """Close without sending the unread replies, because others wait for their memory."""
         self._refuse(Refused(f"{self.client.address}: {why}"))
         self._all_read()
         self.transport.abortConnection()
@@ -536,8 +541,8 @@ class Connection(Protocol):
             request.fire()
 
     def _watch_idleness(self) -> Any:
-        """Close the connection if it has been idle for too long, else schedule the next look; requests move
-        no timer.
+        """Close the connection if it has been idle too long, else schedule the next look. Requests move no
+        timer.
         """
         idle_s = self.shared.max_idle_ms / 1000
         if idle_s < 0:
@@ -546,7 +551,7 @@ class Connection(Protocol):
         if left_s > 0:
             return self.shared.clock.callLater(left_s, self._look_at_idleness)
         if self._state is State.CLOSING:
-            # The client still does not read its last replies.
+            # The client still has not read its last replies.
             self.transport.abortConnection()
             return None
         logger.debug("%s: idle for %d ms, closed", self.client.address, self.shared.max_idle_ms)

@@ -1,4 +1,4 @@
-"""The open connections of one broker: who is let in, who waits for a place, and how all are closed."""
+"""The open connections of one broker: which are let in, which wait for a place, and how all are closed."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ logger = logging.getLogger(__name__)
 # How long a client may take to read its last replies when the server stops.
 CLOSE_S = 1.0
 LOOK_S = 1.0
-"""How often to look, while connections wait, whether there are more places."""
+"""While connections wait, how often to look for more places."""
 
 
 class Entrance(Factory):
-    """Makes the connections that arrive at one listener, and lets them in as fast as the rates allow."""
+    """Makes the connections of one listener, and lets them in as fast as the rates allow."""
 
     noisy = False
 
@@ -34,15 +34,15 @@ class Entrance(Factory):
         self.shared = shared
         self.connections = connections
         self.port: Any = None
-        """Where they arrive; nothing is accepted there while connections wait. None if it is not open."""
+        """The port, which accepts nothing while connections wait; None if it is not open."""
         self._arrived: deque[Connection] = deque()  # the first waits for its time, the others for the first
 
     def buildProtocol(self, addr: Any) -> Connection | None:
-        """A connection from `addr`; None closes it."""
+        """Make a connection from `addr`; None makes Twisted close it."""
         return self.connections.new(addr, self.shared, self._arrives)
 
     def accept(self) -> None:
-        """Accept connections, if none waits."""
+        """Accept connections, unless some wait."""
         if self.port is not None:
             accept = (
                 self.port.stopReading if self._arrived or self.connections.is_full else self.port.startReading
@@ -58,7 +58,7 @@ class Entrance(Factory):
             self._go_on()
 
     def _go_on(self) -> None:
-        """Let those in who have arrived, until one must wait."""
+        """Serve arrived connections, until one must wait."""
         while self._arrived:
             delay_ms = self.connections.pace.delay_ms(self.shared.listener_name)
             if delay_ms:
@@ -74,7 +74,9 @@ class Entrance(Factory):
         self.accept()
 
     def _let_in(self) -> None:
-        """Serve the first, unless too many came from its address: then it is closed after a while."""
+        """Serve the first arrived connection. If too many came from its address, close it after a while
+        instead.
+        """
         connection = self._arrived.popleft()
         host = unmapped(connection.client.address.host)
         refusal_ms = self.connections.pace.refusal_ms(self.shared.listener_name, host)
@@ -88,21 +90,21 @@ class Entrance(Factory):
 
 
 class Connections:
-    """Knows the connections until they are gone."""
+    """The connections of one broker, until they are gone."""
 
     def __init__(self, clock: Clock, places: Places, pace: Pace) -> None:
         self._clock = clock
         self._places = places
         self.pace = pace
-        self._outside: set[Connection] = set()  # have not been let in
-        self._waiting: dict[Connection, None] = {}  # beyond the last place, in the order of their arrival
+        self._outside: set[Connection] = set()  # not let in yet
+        self._waiting: dict[Connection, None] = {}  # wait for a place, in the order of their arrival
         self._timer: Any = None
         self._all_gone: Deferred[None] | None = None
         self.connections: set[Connection] = set()
         self.entrances: list[Entrance] = []
 
     def new(self, addr: Any, shared: Shared, made: Callable[[Connection], None]) -> Connection | None:
-        """A connection from `addr`; None if that address has too many."""
+        """Make a connection from `addr`; None if that address has too many."""
         most = self._places.take(unmapped(addr.host))
         if most is None:
             return (shared.new or Connection)(shared, made, self._lost)
@@ -113,7 +115,7 @@ class Connections:
 
     @property
     def is_full(self) -> bool:
-        """Whether connections wait for a place."""
+        """True if connections wait for a place."""
         return bool(self._waiting)
 
     def drain(self) -> None:
@@ -142,12 +144,12 @@ class Connections:
             connection.transport.abortConnection()
 
     def add(self, connection: Connection) -> None:
-        """A connection has arrived."""
+        """Note a connection that has arrived."""
         self.connections.add(connection)
         self._outside.add(connection)
 
     def let_in(self, connection: Connection) -> None:
-        """Serve it, if it is still there and there is a place."""
+        """Serve a connection, if it is still open. If there is no place, it waits for one."""
         if connection not in self._outside:
             return
         self._outside.discard(connection)
@@ -174,12 +176,12 @@ class Connections:
             gone.callback(None)
 
     def _free(self) -> int:
-        """How many places are free; below zero, how many too many connections are served."""
+        """Return how many places are free; if negative, how many connections are served beyond the limit."""
         return self._places.most - len(self.connections) + len(self._outside) + len(self._waiting)
 
     def _seat(self) -> None:
-        """Serve those who wait, as far as there are places; close the least active where they have become
-        fewer.
+        """Serve waiting connections while there are places. If the limit was lowered, close the least active
+        ones.
         """
         free = self._free()
         served = self.connections - self._waiting.keys() - self._outside
@@ -194,7 +196,7 @@ class Connections:
             entrance.accept()
 
     def _look(self) -> None:
-        """Look whether the limit was changed."""
+        """Check whether the limit was changed."""
         self._timer = None
         if self._waiting:
             self._seat()

@@ -1,6 +1,6 @@
-"""From a frame to its reply: `API` is the table of what is served, `answer` the one way through it.
+"""From a frame to its reply: `API` is the table of the served APIs, and all requests go through `answer`.
 
-A client uses about a dozen APIs, so an API's function is imported at its first request: importing all of them
+An API's function is imported at its first request, as a client uses about a dozen APIs. Importing all of them
 would take a tenth of the start-up time.
 """
 
@@ -44,11 +44,11 @@ from schemas.registry import (
 logger = logging.getLogger(__name__)
 
 LIGHT_ELEMENTS = 2_000
-"""A message with more is decoded, or encoded, aside: with these it takes about 5 ms."""
+"""A message with more elements is decoded or encoded aside; with so many it takes about 5 ms."""
 MAX_ELEMENTS = 100_000
-"""In all arrays of a request together. An element takes up to 400 bytes, for as few as 3 in the frame."""
+"""Limit of elements in all arrays of a request. One takes up to 400 bytes, for as few as 3 in the frame."""
 GSS_API_TOKEN = b"\x60"
-"""With it a client begins that authenticates as before SaslHandshake (KIP-43). No API has such a number."""
+"""The first byte of a client that authenticates as before KIP-43. No API has such a number."""
 
 ALONE = frozenset(
     {
@@ -58,26 +58,26 @@ ALONE = frozenset(
         *(ApiKey.ALTER_PARTITION_REASSIGNMENTS, ApiKey.ELECT_LEADERS, ApiKey.UNREGISTER_BROKER),
     }
 )
-"""APIs that change the cluster, one change after the other: a connection may have one of them under way."""
+"""APIs that change the cluster, one change after the other. A connection may have one of them under way."""
 
 Reply = bytes | Pieces | None
 ApiFunction = Callable[[Broker, RequestContext, Any], Any]
 
 
 class Served:
-    """How one API is served."""
+    """One API, as it is served."""
 
     def __init__(self, api_key: ApiKey, versions: range) -> None:
         self._api_key = api_key
         self._name = api_key.name.lower()
         self.versions = versions
-        """The versions that are announced."""
+        """The announced versions."""
 
     @cached_property
     def function(self) -> ApiFunction:
         """The API's function, imported at its first request: FETCH is `fetch` in kshim/api/fetch.py.
 
-        Called with (broker, context, request); returns the response, a Deferred of it, or None if the request
+        Called with (broker, context, request). Returns the response, a Deferred of it, or None if the request
         has no reply.
         """
         function: ApiFunction = getattr(import_module(f"kshim.api.{self._name}"), self._name)
@@ -85,7 +85,7 @@ class Served:
 
     @cached_property
     def guarded(self) -> ApiFunction:
-        """The same behind the authorizer, which must be there."""
+        """The API's function behind the authorizer, which must exist."""
         from kshim.access.guard import guarded
 
         return guarded(self._api_key, self.function)
@@ -101,13 +101,13 @@ def answer(
     turn: Turn,
     decoded: tuple[RequestHeader, Any] | None = None,
 ) -> Reply | Deferred[Reply] | Promised:
-    """The reply to one request: header and body without the size, or None if there is none to send.
+    """Return the reply to a request, header and body without the size; None if the request has no reply.
 
-    decoded: the frame's header and request, if it was decoded aside.
+    decoded: the frame's header and request, if they were decoded aside.
 
-    Raises Refused, or fails the Deferred with it, if Kafka closes the connection (an unknown API, an
+    Raises Refused, or fails the Deferred with it: if Kafka closes the connection (an unknown API, an
     unsupported version, a body that does not match its API and version), if the request has more than
-    MAX_ELEMENTS, or if one of our own functions failed.
+    MAX_ELEMENTS, or if one of our functions failed.
     """
     # A bytearray holds a large request, and is never hashed.
     question = _question(broker, frame, client) if isinstance(frame, bytes) and frame[:2] in KEYS else None
@@ -164,10 +164,10 @@ def answer(
 
 
 def _question(broker: Broker, frame: bytes, client: Client) -> Question | None:
-    """What a kept reply is looked for by; None if it is not to be looked for.
+    """Return the key under which a kept reply is found; None if the request has to be answered anew.
 
-    A client that may be unable to reach the brokers is always answered anew, and so are those whose requests
-    are in the log, or may have to be counted.
+    That is so for a client that may be unable to reach the brokers, and while requests are logged or may
+    count for a quota.
     """
     if logger.isEnabledFor(logging.DEBUG) or broker.quotas.in_force:
         return None
@@ -179,7 +179,7 @@ def _question(broker: Broker, frame: bytes, client: Client) -> Question | None:
 
 
 def now_or_deferred(reply: Reply | Deferred[Reply] | Promised) -> Reply | Deferred[Reply]:
-    """A Deferred in place of a promised reply."""
+    """Turn a promised reply into a Deferred."""
     if isinstance(reply, Promised):
         return reply.promise.deferred().addCallback(reply.encode)
     return reply
@@ -224,8 +224,8 @@ def _not_encoded(header: RequestHeader, client: Client, error: BaseException | N
 
 
 def _unsupported(header: RequestHeader, client: Client) -> bytes:
-    """Answer ApiVersions with the versions that are supported. Raises Refused for any other request: Kafka
-    closes the connection.
+    """Answer ApiVersions with the supported versions. Raises Refused for any other request, as Kafka closes
+    the connection.
     """
     served = API.get(header.api_key)
     if header.api_key == ApiKey.API_VERSIONS and served:
@@ -246,7 +246,7 @@ def _fail(header: RequestHeader, client: Client, failure: Failure) -> None:
 
 
 def _failed(header: RequestHeader, client: Client, error: BaseException | None) -> Refused:
-    """How a request is refused that raised `error`: its answer's size, the disk's fault, or ours."""
+    """Return the refusal of a request that raised `error`: its answer's size, the disk's fault, or ours."""
     if isinstance(error, TooManyElements):
         most = unread.MAX_ANSWER_ELEMENTS
         return Refused(f"{_request(header, client)}: an answer of more than {most} elements")
@@ -256,17 +256,19 @@ def _failed(header: RequestHeader, client: Client, error: BaseException | None) 
 
 
 def _request(header: RequestHeader, client: Client) -> str:
-    """The request as the log names it: its sender, API and version."""
+    """Return a request's name in the log: its sender, API and version."""
     return f"{client.named(header.client_id)}: {_api(header)}"
 
 
 def _api(header: RequestHeader) -> str:
-    """The API and its version: "Fetch (1) v4"."""
+    """Return an API's name and version: "Fetch (1) v4"."""
     return f"{api_title(header.api_key)} ({header.api_key}) v{header.api_version}"
 
 
 def _sender(frame: bytes | bytearray, client: Client) -> str:
-    """The sender of a frame that cannot be decoded: its address, and its client id if that can be read."""
+    """Return the sender of a frame that cannot be decoded: its address, and its client id if that can be
+    read.
+    """
     try:
         header, _ = decode_request_header(frame)
     except MalformedMessage:

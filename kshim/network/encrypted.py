@@ -1,8 +1,9 @@
-"""A connection that is encrypted with TLS, of a client or to a server: what both have in common.
+"""A TLS connection, of a client or to a server: the part that both share.
 
-The bytes pass through OpenSSL, in memory. What was received is decrypted to where the protocol wants it, and
-only when it wants it. What is to be sent is encrypted piece by piece as the socket takes it, so that a peer
-that does not read costs the memory of one piece. Nothing is handed over before the handshake is done.
+The bytes pass through OpenSSL in memory. Received bytes are decrypted straight into the protocol's memory,
+and only when the protocol wants them. Outgoing bytes are encrypted piece by piece as the socket takes them,
+so a peer that does not read costs the memory of one piece. Nothing is handed over before the handshake is
+done.
 """
 
 from __future__ import annotations
@@ -20,54 +21,58 @@ from kshim.storage.clock import Clock
 
 RECEIVE_BYTES: Final = 64 * 1024
 SEAL_BYTES: Final = 128 * 1024
-"""What is encrypted at once: the more, the fewer calls of the system; and the memory that a peer takes."""
+"""Bytes encrypted at once: more need fewer system calls, but more memory for each peer."""
 MOST_SEALED_BYTES: Final = 4 * SEAL_BYTES
-"""TLS itself answers some messages, and a peer may send many of those without reading."""
+"""Limit of encrypted bytes that wait. TLS itself answers some messages, and a peer may send many without
+reading.
+"""
 
 
 class Encryption:
-    """What some connections have in common."""
+    """The parts that the connections of one listener, or to one upstream, share."""
 
     def __init__(self, context: ssl.SSLContext, handshakes: Handshakes, clock: Clock) -> None:
         self.context = context
         self.handshakes = handshakes
         self.clock = clock
         self.scratch = memoryview(bytearray(RECEIVE_BYTES))
-        """Where what was received is decrypted, if the protocol has no place for it."""
+        """Memory in which bytes are decrypted if the protocol has no room for them."""
 
 
 class EncryptedSocket(DirectSocket):
-    """A connection; the functions at its end say what is different for a client and for a server."""
+    """A TLS connection. Subclasses say what is different for a client and for a server."""
 
     def __init__(self, encryption: Encryption, *arguments: Any) -> None:
         self._encryption = encryption
         self._incoming, self._outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
         self._session: ssl.SSLObject | None = None
         self._is_secure = False
-        self._is_due = False  # a step of the handshake is
+        self._is_due = False  # a step of the handshake is due
         self._is_paused = False  # by the protocol
         self._is_ended = False  # by us
-        self._has_heard_end = False  # the peer's
-        self._sealed = memoryview(b"")  # what the socket has not taken yet
-        self._sealed_bytes = 0  # of what was to be sent, that are in it
+        self._has_heard_end = False  # the peer has ended the session
+        self._sealed = memoryview(b"")  # encrypted bytes that the socket has not taken yet
+        self._sealed_bytes = 0  # how many plain bytes they contain
         super().__init__(*arguments)
 
     # ---- what is different for a client and for a server
 
     def _begun(self, start: bytes) -> bool:
-        """Whether there is a session for a peer that begins so; called with the first bytes, without one."""
+        """True if there is a session for a peer that begins so. Called with the first bytes, before any
+        session.
+        """
         raise NotImplementedError
 
     def _plan(self, step: Callable[[], None]) -> None:
-        """Do a step of the handshake in its turn."""
+        """Do a step of the handshake when it is its turn."""
         raise NotImplementedError
 
     def _secured(self, session: ssl.SSLObject) -> None:
-        """The handshake is done; unless `_is_secure` is set now, nothing is handed over."""
+        """Called when the handshake is done. Unless it sets `_is_secure`, nothing is handed over."""
         raise NotImplementedError
 
     def _failed(self, error: ssl.SSLError) -> None:
-        """Close: OpenSSL has found a fault. Its alert is sent."""
+        """Close, because OpenSSL has found a fault. The alert is sent already."""
         raise NotImplementedError
 
     # ---- the handshake
@@ -98,7 +103,7 @@ class EncryptedSocket(DirectSocket):
     # ---- receiving
 
     def doRead(self) -> Any:  # noqa: N802
-        """Called when something was received. Returns None, or why the peer is lost."""
+        """Receive, and decrypt what the protocol takes. Return None, or why the peer is lost."""
         try:
             data = self.socket.recv(RECEIVE_BYTES)
         except (BlockingIOError, InterruptedError):
@@ -143,8 +148,8 @@ class EncryptedSocket(DirectSocket):
         return None
 
     def _read_into(self, room: memoryview) -> int:
-        """Decrypt records, of which many clients send small ones, until the room is full. Returns how many
-        bytes there are. Raises SSLError.
+        """Decrypt records until the room is full, as many clients send small ones. Return the number of
+        bytes. Raises SSLError.
         """
         session, incoming, at = self._session, self._incoming, 0
         assert session is not None
@@ -176,11 +181,11 @@ class EncryptedSocket(DirectSocket):
     # ---- sending
 
     def _send(self) -> BaseException | None:
-        """Send what the socket takes of one piece. If it is lost, that is returned."""
+        """Send what the socket takes of one piece. Return why it is lost, if it is."""
         try:
             if not self._sealed and self._unsent:
                 self._seal()
-        except ssl.SSLError:  # the peer has ended it
+        except ssl.SSLError:  # the peer has ended the session
             return main.CONNECTION_LOST
         if not self._sealed:
             return None
@@ -197,7 +202,7 @@ class EncryptedSocket(DirectSocket):
         return None
 
     def _seal(self) -> None:
-        """Encrypt the next of what is to be sent."""
+        """Encrypt the next piece of what has to be sent."""
         assert self._session is not None
         unsent, pieces, left = self._unsent, list[Piece](), SEAL_BYTES
         while unsent and left:
@@ -213,12 +218,12 @@ class EncryptedSocket(DirectSocket):
         self._sealed = memoryview(self._outgoing.read())
 
     def _send_own(self) -> None:
-        """Send what TLS itself has to say."""
+        """Send the messages of TLS itself."""
         if self._outgoing.pending:
             self._put(self._outgoing.read())
 
     def _put(self, sealed: bytes) -> None:
-        """Send these bytes as they are."""
+        """Send these bytes unencrypted, or encrypted already."""
         self._sealed = memoryview(bytes(self._sealed) + sealed)
         self._sealed_bytes += len(sealed)
         self._unsent_bytes += len(sealed)
@@ -228,7 +233,7 @@ class EncryptedSocket(DirectSocket):
             self.startWriting()
 
     def doWrite(self) -> Any:  # noqa: N802
-        """Called when the socket has room. Returns None, or why it is lost."""
+        """Send what has waited for room. Return None, or why the peer is lost."""
         lost = super().doWrite()
         if lost is main.CONNECTION_DONE and self._is_secure and not self._is_ended:
             self._end()
@@ -236,14 +241,14 @@ class EncryptedSocket(DirectSocket):
         return lost
 
     def _end(self) -> None:
-        """Say that nothing follows."""
+        """End the TLS session: nothing follows."""
         assert self._session is not None
         self._is_ended = True
-        with suppress(ssl.SSLError):  # it wants to read the client's, which may come or not
+        with suppress(ssl.SSLError):  # OpenSSL waits for the peer's end, which may never come
             self._session.unwrap()
         self._send_own()
 
 
 def reason_of(error: ssl.SSLError) -> str:
-    """What OpenSSL found, in small words."""
+    """Return OpenSSL's reason in lower case."""
     return getattr(error, "verify_message", "") or (error.reason or str(error)).replace("_", " ").lower()

@@ -1,6 +1,6 @@
-"""The first bytes of those who do not speak Kafka's protocol: who they are, and what they are answered.
+"""Recognizes clients of other protocols by their first bytes, and has an answer for some of them.
 
-None of them is the size of a request: as a size each is above 100 MB, or negative.
+None of these bytes is the size of a request: read as a size, each is above 100 MB or negative.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from typing import Final
 from kshim.callers.mistake import Mistake
 
 _CLOSE_NOTIFY = bytes.fromhex("15 0303 0002 0100")
-"""The end of a TLS connection. A Java client fails at once with "SSL handshake failed"; it would try again
-for ever if the connection were only closed. librdkafka asks "connecting to a PLAINTEXT broker listener?", as
-after no other alert.
+"""The alert that ends a TLS connection. After it a Java client fails at once with "SSL handshake failed"; if
+the connection were only closed, it would try again for ever. librdkafka asks "connecting to a PLAINTEXT
+broker listener?" after this alert, and after no other.
 """
 _HTTP_TEXT = b"This port is a Kafka listener. It does not speak HTTP.\n"
 _HTTP_ANSWER = (
@@ -26,11 +26,11 @@ _REDIS_ERROR = b"-ERR This port is a Kafka listener. It does not speak Redis's p
 
 @dataclass(frozen=True, slots=True)
 class Stranger:
-    """Someone who does not speak Kafka's protocol."""
+    """A client that does not speak Kafka's protocol."""
 
     mistake: Mistake
     answer: bytes = b""
-    """What it is sent before its connection is closed, in its own protocol."""
+    """Sent before the connection is closed, in the client's protocol."""
 
 
 _SPOKEN: Final[Mapping[Stranger, tuple[bytes, ...]]] = {
@@ -49,13 +49,13 @@ _SPOKEN: Final[Mapping[Stranger, tuple[bytes, ...]]] = {
 STRANGERS: Final[Mapping[bytes, Stranger]] = {
     start: stranger for stranger, starts in _SPOKEN.items() for start in starts
 }
-"""By their first one, two or four bytes."""
+"""Clients of other protocols, by their first one, two or four bytes."""
 _TEXT = Stranger(Mistake.TEXT)
 _PRINTABLE = frozenset((*range(32, 127), *b"\t\r\n"))
 
 
 def stranger(start: bytes) -> Stranger | None:
-    """Who begins with these bytes, of which at least four are needed; None if that cannot be told."""
+    """Return the kind of client that begins with these bytes, at least four; None if it is unknown."""
     for length in (4, 2, 1):
         if found := STRANGERS.get(start[:length]):
             return found

@@ -1,8 +1,8 @@
 """Framing without IO: received chunks in, whole frames out.
 
-A frame is a 4-byte signed size and that many bytes. The rest of a large frame is received where it is to
-lie (`room`). Every byte is copied a bounded number of times, so the cost is linear in what was received
-however it was cut up, and memory grows with what was received, never with what was announced.
+A frame is a 4-byte signed size and that many bytes. The rest of a large frame is received straight into the
+frame's memory (`room`). Every byte is copied a bounded number of times, so the cost is linear in what was
+received however it was cut up, and memory grows with what was received, never with what was announced.
 """
 
 from __future__ import annotations
@@ -19,25 +19,25 @@ _SIZE_BYTES = 4
 _START_BYTES = 32
 _LIMIT = "socket.request.max.bytes"
 _GROWTH = 3
-"""A frame that is not whole takes at most so many times the memory of what was received of it."""
+"""An incomplete frame takes at most so many times the memory of its received part."""
 _ROOM_BYTES = 32 * 1024
-"""For less than this, a frame's own memory is not worth a call of the system."""
+"""For fewer bytes, receiving straight into the frame is not worth a system call."""
 
 
 class FrameError(ValueError):
-    """The peer sent a size that no frame may have; nothing after it can be read. str() says why."""
+    """The peer sent a size that no frame may have, so nothing after it can be read. str() says why."""
 
     def __init__(self, why: str, start: bytes) -> None:
         super().__init__(why)
         self.start = start
-        """The size and up to 28 bytes behind it, as far as they were received."""
+        """The size and up to 28 bytes after it, as far as they were received."""
 
 
 class Beginning(bytes):
-    """The first bytes of a frame that goes to an upstream; its rest follows in parts."""
+    """The first bytes of a frame that goes to an upstream. Its rest follows in parts."""
 
     size: int
-    """Of the whole frame."""
+    """Bytes of the whole frame."""
 
     def __new__(cls, data: bytes | memoryview, size: int) -> Beginning:
         made = super().__new__(cls, data)
@@ -46,43 +46,43 @@ class Beginning(bytes):
 
 
 class Frames:
-    """The frames that one peer sends.
+    """The frames of one peer.
 
-    `receive` takes a chunk, `next_frame` gives the frames one by one, so that the caller may stop between
+    `receive` takes a chunk, `next_frame` returns the frames one by one, so that the caller may stop between
     two.
     """
 
     __slots__ = ("_at", "_chunks", "_cut", "_limit", "_max_bytes", "_received", "_size", "_start")
 
     def __init__(self, max_bytes: int) -> None:
-        """max_bytes: the largest frame that is accepted, without its size."""
+        """max_bytes: limit of a frame, without its size."""
         self.allow(max_bytes)
         self._chunks: deque[bytes] = deque()
         self._at = 0  # how far the first chunk has been read
-        self._start = b""  # of a size that was cut
-        self._cut: bytearray | None = None  # a frame that was cut, and memory for more of it
-        self._size = 0  # of that frame
-        self._received = 0  # of that frame
+        self._start = b""  # the part that was received of a cut size
+        self._cut: bytearray | None = None  # the cut frame, with memory for more of it
+        self._size = 0  # the cut frame's size
+        self._received = 0  # how much of the cut frame was received
 
     @property
     def cut_bytes(self) -> int:
-        """How much was received of a frame that is not whole, and of its size."""
+        """How many bytes were received of an incomplete frame, including its size."""
         return len(self._start) if self._cut is None else _SIZE_BYTES + self._received
 
     def allow(self, max_bytes: int, limit: str = _LIMIT) -> None:
-        """Accept frames of this size from now on. limit: the property that says so."""
+        """Accept frames up to this size from now on. limit: the name of the property that sets it."""
         self._max_bytes, self._limit = max_bytes, limit
 
     def receive(self, chunk: bytes) -> None:
-        """Take what was received; `chunk` is kept until it has been read."""
+        """Add received bytes; `chunk` is kept until it has been read."""
         if chunk:
             self._chunks.append(chunk)
 
     def room(self, arrived: Callable[[], int]) -> memoryview | None:
-        """The memory for what comes next of a large frame; None where `receive` is to be called instead.
+        """Return memory for the next bytes of a large frame; None if `receive` should be called instead.
 
-        The caller says with `filled` how much it has received there. arrived: how many bytes the system has
-        received already; there is room for as many.
+        The caller then calls `filled`. arrived: returns how many bytes the system has received already; there
+        is room for as many.
         """
         if self._cut is None or self._chunks or self._size - self._received < _ROOM_BYTES:
             return None
@@ -90,11 +90,12 @@ class Frames:
         return memoryview(self._with_room(max(1, arrived()) if is_full else 0))[self._received :]
 
     def filled(self, received: int) -> None:
-        """So many bytes were received into `room()`."""
+        """Note that so many bytes were received into `room()`."""
         self._received += received
 
     def next_frame(self) -> bytes | bytearray | None:
-        """The next whole frame, without its size; None until more is received. A bytearray is the caller's.
+        """Return the next whole frame, without its size; None if more has to be received. The caller owns a
+        bytearray.
 
         Raises FrameError for a size that is negative or above max_bytes; nothing can be read after it.
         """
@@ -105,7 +106,7 @@ class Frames:
             if body <= left and self._cut is None and not self._start:
                 size = _size_at(chunk, at)[0]
                 end = body + (size if 0 <= size <= self._max_bytes else self._checked_size(chunk, at))
-                if end <= left:  # the common case: the frame lies whole within one chunk
+                if end <= left:  # the common case: the whole frame is in one chunk
                     if end == left:
                         chunks.popleft()
                         self._at = 0
@@ -118,7 +119,7 @@ class Frames:
         return self._whole()
 
     def _collect(self) -> bytes | bytearray | None:
-        """Move the first chunk's part of a cut frame to the frame; return it once complete."""
+        """Move the first chunk's part of a cut frame to the frame; return the frame once it is complete."""
         if self._cut is None:
             self._start += self._take(_SIZE_BYTES - len(self._start))
             if len(self._start) < _SIZE_BYTES:
@@ -133,7 +134,7 @@ class Frames:
         return self._whole()
 
     def _with_room(self, more: int) -> bytearray:
-        """The cut frame, with memory for `more` bytes."""
+        """Return the cut frame, with memory for `more` bytes."""
         assert self._cut is not None
         needed = self._received + more
         if needed > len(self._cut):
@@ -143,14 +144,14 @@ class Frames:
         return self._cut
 
     def _whole(self) -> bytearray | None:
-        """The frame that was cut, if it is complete now."""
+        """Return the cut frame, if it is complete now."""
         if self._cut is None or self._received < self._size:
             return None
         whole, self._cut = self._cut, None
         return whole
 
     def _take(self, most: int) -> memoryview:
-        """The next bytes of the first chunk."""
+        """Return the next bytes of the first chunk, at most `most`."""
         chunk, at = self._chunks[0], self._at
         end = min(at + most, len(chunk))
         self._read_to(end)
@@ -172,6 +173,6 @@ class Frames:
 
 
 def framed(payload: bytes | Pieces) -> tuple[bytes, ...]:
-    """The frame that carries `payload`, in pieces, so that a large payload is not copied for its size."""
+    """Return the frame that carries `payload`, in pieces, so that a large payload is not copied."""
     size = _SIZE.pack(len(payload))
     return (size, payload) if isinstance(payload, bytes) else (size, *payload)

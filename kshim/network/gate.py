@@ -1,12 +1,12 @@
-"""The gate of a listener with SASL: who has not authenticated may send nothing else.
+"""The gate of a listener with SASL: a client may only authenticate before it has done so.
 
-A connection begins with a gate, which answers in place of the server. It opens at the last token of an
-exchange, and steps aside, so that a request of a client that is inside costs nothing more. Where a login
-counts for a time only (connections.max.reauth.ms, or a token that expires), the gate stays, looks at each
-request, and closes again for whoever does not authenticate in time (KIP-368).
+Each connection begins with a gate, which answers in place of the server. The gate opens at the last token of
+an exchange, and then steps aside, so that further requests cost nothing more. If a login is valid for a
+limited time (connections.max.reauth.ms, or a token that expires), the gate stays and looks at each request.
+It closes again for a client that does not authenticate in time (KIP-368).
 
 A failure is answered after connection.failed.authentication.delay.ms, and until then the client is not read
-from. What no client would send closes the connection at once. Both are as in Apache Kafka.
+from. Bytes that no client would send close the connection at once. Both are as in Apache Kafka.
 """
 
 from __future__ import annotations
@@ -41,21 +41,21 @@ from schemas.registry import MESSAGES, decode_request, decode_request_header, en
 logger = logging.getLogger(__name__)
 
 LEAST_BETWEEN_S: Final = 1.0
-"""Nobody may authenticate again sooner than after this, as in Kafka."""
+"""The shortest time between two authentications of a client, as in Kafka."""
 MAX_ELEMENTS: Final = 2_000
 MOST_TOLD: Final = 100
-"""Characters of a name that the log repeats."""
+"""Limit of a name's characters in the log."""
 _HANDSHAKE: Final = ApiKey.SASL_HANDSHAKE.to_bytes(2)
 _NO_ERROR: Final = b"\0\0"
 _ERROR: Final = slice(4, 6)
-"""Of the answer to ApiVersions, behind the correlation id."""
+"""Where an answer to ApiVersions has its error: behind the correlation id."""
 
 Reply = bytes | Pieces | None
 Answered = Reply | Deferred[Reply] | Promised
 
 
 class Stage(Enum):
-    """How far an exchange has come; the value says what is awaited."""
+    """How far an exchange has come. The values say what is awaited."""
 
     FIRST = "ApiVersions or SaslHandshake"
     HANDSHAKE = "SaslHandshake, as ApiVersions is answered"
@@ -66,7 +66,7 @@ class Stage(Enum):
 
 
 class Server(Protocol):
-    """What answers the requests of a client that is inside; `answer` may be exchanged at any time."""
+    """Answers the requests of a client that is let in; `answer` may be replaced at any time."""
 
     @property
     def answer(self) -> Callable[[bytes | bytearray, Client, Turn], Answered]: ...
@@ -74,54 +74,54 @@ class Server(Protocol):
 
 @dataclass(slots=True)
 class Logins:
-    """How many there were, at all listeners of this process."""
+    """The numbers of logins at all listeners of this process."""
 
     succeeded: int = 0
     again: int = 0
-    """Of those, on connections that had authenticated before."""
+    """How many of those were on connections that had authenticated before."""
     failed: int = 0
     expired: int = 0
-    """Connections that were closed, because they did not authenticate again in time."""
+    """Connections that were closed because they did not authenticate again in time."""
     stalled: int = 0
-    """Connections that were closed, because they were idle and had not authenticated."""
+    """Connections that were closed because they were idle and had not authenticated."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GateContext:
-    """What the gates of one listener have in common."""
+    """The rules and counters that the gates of one listener share."""
 
     rules: SaslRules
     clock: Clock
     now_ms: Callable[[], int]
-    """The time that tokens go by, in milliseconds since 1970."""
+    """Returns the time for tokens' expiry, in milliseconds since 1970."""
     once: Once
     logins: Logins
 
     @property
     def failure_delay_s(self) -> float:
-        """How long a failure is not told."""
+        """How long the answer to a failure is delayed."""
         return self.rules.failure_delay_ms / 1000
 
     def limit(self, max_request_bytes: int) -> tuple[int, str]:
-        """The largest request of a client that has not authenticated, and the property that says so."""
+        """Return the largest request before a login, in bytes, and the property that sets it."""
         return min(max_request_bytes, self.rules.max_receive_bytes), MAX_RECEIVE_BYTES
 
     def idle(self, client: Client) -> None:
-        """A connection is closed, because it was idle."""
+        """Note that a connection was closed because it was idle."""
         self.logins.stalled += client.principal == ANONYMOUS
 
     def new_gate(self, server: Server, client: Client, opened: Callable[[bool], object]) -> Server:
-        """What answers a new client, until it is inside."""
+        """Return the gate that answers a new client until it has authenticated."""
         return Gate(self, server, client, opened)
 
 
 class Gate:
-    """Answers one client until it is inside."""
+    """Answers one client until it has authenticated."""
 
     def __init__(
         self, context: GateContext, server: Server, client: Client, opened: Callable[[bool], object]
     ) -> None:
-        """opened: called at each login, with whether further requests come here, too."""
+        """opened: called at each login, with True if further requests also come to the gate."""
         self._context = context
         self._server = server
         self._client = client
@@ -129,12 +129,12 @@ class Gate:
         self._stage = Stage.FIRST
         self._mechanism: Mechanism | None = None
         self._mechanism_name = ""
-        self._before: Principal | None = None  # who it was, in a second exchange
+        self._before: Principal | None = None  # in a further exchange: the client's principal before it
         self._expires_s: float | None = None  # when the login ends
         self._began_again_s: float | None = None
 
     def answer(self, frame: bytes | bytearray, client: Client, turn: Turn) -> Answered:
-        """The reply to a request, or to a bare token. Raises Refused, or fails the Deferred with it."""
+        """Return the reply to a request or a bare token. Raises Refused, or fails the Deferred with it."""
         if self._stage is Stage.OPEN:
             if not self._begins_again(frame):
                 return self._server.answer(frame, client, turn)
@@ -158,7 +158,7 @@ class Gate:
     # ---- before the tokens
 
     def _begin(self, frame: bytes | bytearray, turn: Turn) -> Answered:
-        """ApiVersions or SaslHandshake."""
+        """Answer ApiVersions or SaslHandshake."""
         header, _ = decode_request_header(frame)
         awaits_versions = self._stage is Stage.FIRST
         if header.api_key == ApiKey.API_VERSIONS and awaits_versions:
@@ -192,7 +192,7 @@ class Gate:
     # ---- tokens
 
     def _take(self, frame: bytes | bytearray) -> Answered:
-        """A token in a SaslAuthenticate. Raises MalformedMessage, Unreadable."""
+        """Answer a token in a SaslAuthenticate. Raises MalformedMessage, Unreadable."""
         header, request = decode_request(frame, MAX_ELEMENTS)
         if header.api_key != ApiKey.SASL_AUTHENTICATE:
             self._tell(Mistake.NO_TOKEN, header.client_id, api=_api(header))
@@ -207,7 +207,9 @@ class Gate:
         return _encoded(header, SaslAuthenticateResponse(auth_bytes=token, session_lifetime_ms=lifetime_ms))
 
     def _take_bare(self, token: bytes) -> bytes:
-        """A bare token. Raises AuthenticationFailed for what Kafka tells late, Refused for the rest."""
+        """Answer a bare token. Raises AuthenticationFailed if Kafka closes the connection after the delay,
+        Refused if it closes it at once.
+        """
         try:
             answer, _ = self._step(token, None)
         except AuthenticationFailed as failure:
@@ -218,7 +220,9 @@ class Gate:
         return answer
 
     def _step(self, token: bytes, client_id: str | None) -> tuple[bytes, int]:
-        """The token that answers one, and for how long the login counts, in milliseconds."""
+        """Return the token that answers a token, and for how many milliseconds the login is valid (0: no
+        limit, or no login yet).
+        """
         assert self._mechanism is not None
         answer: Answer = self._mechanism.step(token, self._context.now_ms())
         if answer.login is None:
@@ -254,7 +258,7 @@ class Gate:
         return lifetime_ms or 0
 
     def _lifetime_ms(self, login: Login) -> int | None:
-        """How long a login counts; None for ever."""
+        """Return for how many milliseconds a login is valid; None for ever."""
         bounds_ms = []
         if (max_reauth_ms := self._context.rules.max_reauth_ms.get(self._mechanism_name, 0)) > 0:
             bounds_ms.append(max_reauth_ms)
@@ -265,7 +269,7 @@ class Gate:
     # ---- inside
 
     def _begins_again(self, frame: bytes | bytearray) -> bool:
-        """Whether a client that is inside begins to authenticate again. Raises Refused if it is too late."""
+        """True if a client that has authenticated begins to do so again. Raises Refused if it is too late."""
         now_s = self._context.clock.seconds()
         if frame[:2] == _HANDSHAKE:
             began_s = self._began_again_s
@@ -287,7 +291,7 @@ class Gate:
         return self._later(last_words)
 
     def _failed(self, failure: AuthenticationFailed, client_id: str | None) -> None:
-        """Count a failure, and say who has failed."""
+        """Count a failure, and log which client has failed."""
         self._context.logins.failed += 1
         user = self._mechanism.user if self._mechanism else ""
         as_whom = f" as {user[:MOST_TOLD]!r}" if user else ""
@@ -303,7 +307,7 @@ class Gate:
         return failed
 
     def _silently(self) -> Refused:
-        """How a connection is closed of which the log tells already."""
+        """Return a refusal that is not logged, because a line about it has been."""
         return Refused(f"{self._client.address}: it failed to authenticate", logging.DEBUG)
 
     def _told_of_wrong_credentials(self) -> str:
@@ -312,14 +316,14 @@ class Gate:
         return f"Authentication failed during {what} due to {credentials}"
 
     def _tell(self, mistake: Mistake, client_id: str | None, **details: object) -> None:
-        """Log a line, once for an address, a listener and a client id."""
+        """Log a mistake, once for an address, a listener and a client id."""
         listener = self._context.rules.listener_name
         level = self._context.once.level((self._client.host, listener, mistake), client_id)
         line = mistake.line(listener=listener, **details)
         logger.log(level, "%s: %s", self._client.named(client_id), line)
 
     def _mistaken(self, mistake: Mistake, header: RequestHeader | None, **details: Any) -> Refused:
-        """How a request is refused whose sender has to change something."""
+        """Return how to refuse a request whose sender has made a mistake."""
         listener = self._context.rules.listener_name
         client_id = header.client_id if header else None
         sender = self._client.named(client_id) if header else str(self._client.address)
@@ -327,7 +331,7 @@ class Gate:
         return Refused(line, once=(listener, mistake), names=client_id)
 
     def _refused(self, why: str) -> Refused:
-        """How bytes are refused that nobody sends who authenticates."""
+        """Return how to refuse bytes that no authenticating client sends."""
         listener = self._context.rules.listener_name
         line = f"{self._client.address}: awaited {self._stage.value} at listener {listener}: {why}"
         return Refused(line, once=(listener, self._stage))
@@ -338,7 +342,7 @@ def _encoded(header: RequestHeader, response: Any) -> bytes:
 
 
 def _illegal_state(header: RequestHeader, request: Any) -> bytes:
-    """The answer to a request that comes between tokens."""
+    """Answer a request that comes between tokens."""
     from kshim.answering.error_answers import answer
 
     key, version = ApiKey(header.api_key), header.api_version

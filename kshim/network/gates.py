@@ -1,4 +1,4 @@
-"""The gates of all listeners with SASL, made at the start."""
+"""Makes the gates of all listeners with SASL, at the start."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _NONCE_BYTES = 24
 
 
 def new_gates(broker: Broker) -> dict[str, GateContext]:
-    """What stands before each listener that has SASL, by its name. Raises WrongSasl."""
+    """Return what the gates of each listener with SASL share, by the listener's name. Raises WrongSasl."""
     config, logins = broker.config, Logins()
     gates = {}
     for listener in config.listener_configs:
@@ -48,7 +48,7 @@ def new_gates(broker: Broker) -> dict[str, GateContext]:
 
 
 def _new_scram(users: ScramUsers, name: str) -> Mechanism:
-    """Begins an exchange. Its modules are imported when somebody first asks for it."""
+    """Begin a SCRAM exchange. Its modules are imported at the first one."""
     from kshim.authentication.scram import Scram
     from kshim.authentication.scram_credential import ScramMechanism
 
@@ -60,5 +60,5 @@ def _keys(users: ScramUsers, mechanism: ScramMechanism, name: str) -> Keys:
     from kshim.authentication.scram import Keys
 
     credential = users.credentials.get((name, mechanism))
-    invented = users.invented(name, mechanism)  # for all, so that it takes as long for each
+    invented = users.invented(name, mechanism)  # computed for every name, so that unknown users take as long
     return Keys(invented if credential is None else credential, credential is not None)

@@ -1,8 +1,8 @@
-"""Handshakes of TLS take turns: a few milliseconds of them, then all other clients.
+"""TLS handshakes take turns: a few milliseconds of them, then all other clients.
 
 A handshake costs up to half a millisecond of processor time, some thirty times what a small request costs,
-and whoever asks for one pays next to nothing. So steps that wait are kept by the address of their client, and
-one of each address is done before the second of any.
+and next to nothing for the client that asks for one. So steps that wait are kept by client address, and one
+step of each address is done before the second of any.
 """
 
 from __future__ import annotations
@@ -14,22 +14,22 @@ from time import perf_counter
 from kshim.storage.clock import Clock
 
 SLICE_S = 0.005
-"""A slice ends when it has taken so long; a step may take it half a millisecond further."""
+"""A slice ends after so long; its last step may take half a millisecond more."""
 
 
 class Handshakes:
-    """The steps that are due, of all listeners."""
+    """The due steps of all listeners."""
 
     def __init__(self, clock: Clock, seconds: Callable[[], float] = perf_counter) -> None:
-        """clock: says when all others have had their turn. seconds: how the time of a step is measured."""
+        """clock: calls back when all others have had their turn. seconds: measures the time of a step."""
         self._clock = clock
         self._seconds = seconds
         self._due: dict[str, deque[Callable[[], None]]] = {}  # by address, in turn
-        self._spent_s = 0.0  # since others had their turn
+        self._spent_s = 0.0  # since others last had their turn
         self._is_next_planned = False
 
     def add(self, host: str, step: Callable[[], None]) -> None:
-        """Do a step for a client at `host`: now, if there is time left, else in its turn."""
+        """Do a step for a client at `host`: now, if the slice has time left, else in its turn."""
         self._due.setdefault(host, deque()).append(step)
         self._work()
 

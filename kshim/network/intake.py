@@ -1,9 +1,9 @@
-"""Memory for requests on their way, over all connections (queued.max.request.bytes).
+"""Bounds the memory for incomplete requests over all connections (queued.max.request.bytes).
 
-A frame of 100 MB may come in as many pieces as its client likes, and so may those of all others. When there
-is too much of them, or of what waits to be answered and read, whoever has sent more than its share is not
-read from before there is less. Where frames that nobody may complete take the memory, one goes on, and has
-PATIENCE_S to send the rest.
+Clients may send frames of 100 MB in as many pieces as they like. When incomplete frames and unread replies
+together take too much memory, a connection that has sent more than its share is not read from until they take
+less. If the memory is full of frames that nobody may complete, one connection goes on, and has PATIENCE_S to
+send the rest.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from kshim.turns.unread import MOST_BYTES, Unread
 LOOK_S = 0.05
 PATIENCE_S = 30.0
 MODEST_BYTES = 1024 * 1024
-"""An ordinary Produce is smaller, and does not wait."""
+"""A smaller frame, like an ordinary Produce, does not wait."""
 CHUNK_BYTES = 64 * 1024
-"""What a connection may receive at once."""
+"""How much a connection may receive at once."""
 
 
 class Sender(Hashable, Protocol):
-    """A connection, as far as memory is concerned."""
+    """A connection that sends frames."""
 
     def wait(self, reason: Wait) -> None:
-        """Receive nothing until told to go on."""
+        """Receive nothing until `go_on` is called with the same reason."""
 
     def go_on(self, reason: Wait) -> None:
         """Receive again, unless there is another reason to wait."""
@@ -37,32 +37,32 @@ class Sender(Hashable, Protocol):
 
 
 class Intake:
-    """Counts the frames that have not arrived whole."""
+    """Counts the bytes of incomplete frames."""
 
     def __init__(self, clock: Clock, unread: Unread, max_bytes: int) -> None:
-        """max_bytes: also for what `unread` counts; -1 stands for its MOST_BYTES."""
+        """max_bytes: limit for incomplete frames and unread replies together; -1 for MOST_BYTES."""
         self._clock = clock
         self._unread = unread
         self._max_bytes = MOST_BYTES if max_bytes < 0 else max_bytes
-        self._cut: dict[Sender, int] = {}  # how much of its frame each has sent
+        self._cut: dict[Sender, int] = {}  # bytes that each has sent of an incomplete frame
         self._cut_bytes = 0
-        self._waiting: dict[Sender, float] = {}  # since when, in seconds; the first began first
-        self._first: Sender | None = None  # who goes on although there is too much
+        self._waiting: dict[Sender, float] = {}  # since when, in seconds; the longest wait comes first
+        self._first: Sender | None = None  # goes on although there is no room
         self._first_until_s = 0.0
         self._timer: Any = None
 
     @property
     def cut_bytes(self) -> int:
-        """Of all frames that have not arrived whole."""
+        """Bytes of all incomplete frames."""
         return self._cut_bytes
 
     @property
     def max_bytes(self) -> int:
-        """For these and what `unread` counts."""
+        """Limit for incomplete frames and unread replies together."""
         return self._max_bytes
 
     def count(self, sender: Sender, cut_bytes: int) -> None:
-        """A connection has so many bytes of a frame that has not arrived whole; 0 for none."""
+        """Note that a connection has so many bytes of an incomplete frame; 0 for none."""
         more_bytes = cut_bytes - self._cut.pop(sender, 0)
         self._cut_bytes += more_bytes
         if not cut_bytes:
@@ -85,7 +85,7 @@ class Intake:
             self._timer = self._clock.callLater(LOOK_S, self._look)
 
     def _look(self) -> None:
-        """Let those go on for whom there is room again."""
+        """Resume the connections for which there is room again."""
         self._timer = None
         for sender in list(self._waiting)[: max(0, self._left_bytes()) // CHUNK_BYTES]:
             del self._waiting[sender]
@@ -101,7 +101,7 @@ class Intake:
             self._look_later()
 
     def _prefer(self, now_s: float) -> None:
-        """Let the first go on, if nobody else will free the memory, or if it has waited for long."""
+        """Resume the first waiting connection, if no other will free the memory, or if it has waited long."""
         sender, since_s = next(iter(self._waiting.items()))
         if 2 * self._cut_bytes >= self._max_bytes or now_s >= since_s + PATIENCE_S:
             del self._waiting[sender]

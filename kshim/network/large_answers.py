@@ -1,4 +1,4 @@
-"""Large answers are measured, wait for room, and only then are they written."""
+"""Large answers are measured first, then wait for room, and only then are encoded."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from schemas.pieces import Pieces
 from schemas.registry import body_size, encode_in_pieces, encode_reply
 
 LIGHT = Size(bytes=1024 * 1024, elements=2_000)
-"""An answer with more is measured and written aside."""
+"""A larger answer is measured and encoded aside."""
 SHORT = Size(bytes=16 * 1024 * 1024, elements=100_000)
-"""An answer with more may take a second. Others do not wait for it, also aside."""
+"""A larger answer may take a second, so it is encoded on a thread for such answers."""
 
 
 async def encode_large(
     broker: Broker, client: Client, header: RequestHeader, response: Any
 ) -> bytes | Pieces:
-    """The reply, as soon as there is room for it.
+    """Return the encoded reply, once there is room for it.
 
-    Raises TooManyElements, TooManyBytes, NoRoom, and what encode_reply does.
+    Raises TooManyElements, TooManyBytes, NoRoom, and what encode_reply raises.
     """
     api_key, version, correlation_id = header.api_key, header.api_version, header.correlation_id
-    if api_key == ApiKey.FETCH:  # which asks for room before it reads records, and takes what there is
+    if api_key == ApiKey.FETCH:  # Fetch asks for room before it reads records, and takes what there is
         write = partial(encode_reply, api_key, version, correlation_id, response, unread.MAX_ANSWER_ELEMENTS)
         return await broker.aside.run(write, client.address)
     size, run = await _measure(broker, client, version, response)
@@ -47,8 +47,9 @@ async def encode_large(
 async def _measure(
     broker: Broker, client: Client, version: int, response: Any
 ) -> tuple[Size, Callable[..., Deferred[Any]] | None]:
-    """The size of a response, and where it is to be written: None for here, if it is light. Raises
-    TooManyElements, TooManyBytes.
+    """Return the size of a response, and the function that runs its encoding aside; None if it is light.
+
+    Raises TooManyElements, TooManyBytes.
     """
     try:
         return body_size(version, response, LIGHT.elements, LIGHT.bytes), None

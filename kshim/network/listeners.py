@@ -1,4 +1,6 @@
-"""Where brokers accept connections: each at its own port of every listener, which are consecutive."""
+"""Where brokers accept connections. Each broker has a port of every listener; a listener's ports are
+consecutive.
+"""
 
 from __future__ import annotations
 
@@ -38,12 +40,12 @@ class CannotListen(Exception):
 
 
 class Listener:
-    """One port of one broker."""
+    """One broker's port of one listener."""
 
     def __init__(
         self, config: ListenerConfig, entrance: Entrance, reactor: Any, tls: Tls | None = None
     ) -> None:
-        """tls: with which its connections are encrypted; None if they are not."""
+        """tls: encrypts the connections; None for plain text."""
         self._config = config
         self.tls = tls
         self._entrance = entrance
@@ -52,11 +54,11 @@ class Listener:
         self._kept: socket.socket | None = None
         self.name = config.name
         self.address = config.bind
-        """Where it listens, or listened before it was suspended."""
+        """The address where it listens, or listened before it was suspended."""
 
     @property
     def shared(self) -> Shared:
-        """What its connections have in common."""
+        """The parts and settings that the listener's connections share."""
         return self._entrance.shared
 
     def open(self, address: Endpoint) -> None:
@@ -79,7 +81,7 @@ class Listener:
         return told and Endpoint(told.host or socket.getfqdn(), told.port or self.address.port)
 
     def close(self) -> Deferred[None]:
-        """Accept nothing more. Fires when the port is free."""
+        """Accept no more connections. Fires when the port is free."""
         port, self._port = self._port, None
         self._release()
         if port is None:
@@ -88,14 +90,14 @@ class Listener:
         return maybeDeferred(port.stopListening)
 
     async def suspend(self) -> None:
-        """Accept nothing more. The port stays taken: a client's own socket, that the system gave this port,
-        would not refuse connections.
+        """Accept no more connections, but keep the port bound. Otherwise the system could give it to a
+        client's own socket, which would not refuse connections.
         """
         await self.close()
         family = socket.AF_INET6 if ":" in self.address.host else socket.AF_INET
         self._kept = socket.socket(family, socket.SOCK_STREAM)
         self._kept.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        with suppress(OSError):  # another process took the port; open will raise
+        with suppress(OSError):  # another process has the port; open will raise
             self._kept.bind((self.address.host, self.address.port))
 
     def resume(self) -> None:
@@ -121,30 +123,30 @@ class BrokerListeners:
 
     @property
     def address(self) -> Endpoint:
-        """That of the first listener."""
+        """The first listener's address."""
         return self._listeners[0].address
 
     @property
     def addresses(self) -> dict[str, Endpoint]:
-        """By the names of the listeners."""
+        """The listeners' addresses, by listener name."""
         return {listener.name: listener.address for listener in self._listeners}
 
     @property
     def connections(self) -> Collection[Connection]:
-        """Those that are open now."""
+        """The open connections."""
         return self._connections.connections
 
     @property
     def intake(self) -> Intake:
-        """What counts the requests on their way; all listeners share it."""
+        """Counts the incomplete requests of all listeners, which share it."""
         return self._listeners[0].shared.intake
 
     def close(self) -> Deferred[None]:
-        """Accept nothing more. Fires when the ports are free."""
+        """Accept no more connections. Fires when the ports are free."""
         return gatherResults([each.close() for each in self._listeners]).addCallback(lambda _: None)
 
     def answer_by(self, answer: Dispatch, *, looks_into: bool = False) -> None:
-        """Answer all further requests by another function. looks_into: whether it needs them whole."""
+        """Answer all further requests by another function. looks_into: True if it needs them whole."""
         for listener in self._listeners:
             listener.shared.answer, listener.shared.looks_into = answer, looks_into
 
@@ -157,7 +159,7 @@ class BrokerListeners:
         return self._connections.close()
 
     def clients(self) -> list[Client]:
-        """Those that are connected."""
+        """Return the connected clients."""
         return [connection.client for connection in self._connections.connections]
 
     def suspend(self) -> Deferred[None]:
@@ -171,7 +173,7 @@ class BrokerListeners:
         await self.disconnect()
 
     def resume(self) -> Deferred[None]:
-        """Accept connections again: at all addresses, or at none. Errbacks CannotListen."""
+        """Accept connections again, at all addresses or at none. Errbacks CannotListen."""
         return Deferred.fromCoroutine(self._resume())
 
     async def _resume(self) -> None:
@@ -195,10 +197,10 @@ def new_listeners(
     quotas: ClientQuotas,
     gates: Mapping[str, GateContext] | None = None,
 ) -> dict[int, BrokerListeners]:
-    """The listeners of each broker, by node id; none listens yet. Raises CannotListen.
+    """Return the listeners of each broker, by node id; none listens yet. Raises CannotListen.
 
-    limits: what limits the connections of a broker. quotas: how fast addresses may connect. gates: of the
-    listeners that have SASL, by name.
+    limits: returns a broker's limits of connections. quotas: limit how fast addresses may connect. gates: of
+    the listeners with SASL, by listener name.
     """
     intake = Intake(reactor, unread, config.queued_max_request_bytes)
     configured = config.listener_configs
@@ -237,7 +239,9 @@ def new_listeners(
 
 
 def _new_tls(config: Config, reactor: Any) -> Callable[[ListenerConfig], Tls]:
-    """Makes what encrypts the connections of a listener, or raises CannotListen. Imports it only now."""
+    """Return a function that makes the encryption of a listener, or raises CannotListen. Imports TLS only
+    now.
+    """
     from kshim.configs.tls import WrongTls, tls_settings
     from kshim.network.handshakes import Handshakes
     from kshim.network.tls import Tls
@@ -256,7 +260,7 @@ def _new_tls(config: Config, reactor: Any) -> Callable[[ListenerConfig], Tls]:
 
 
 def _resolve(reactor: Any, host: str) -> Deferred[list[str]]:
-    """The addresses of a host name, looked up on another thread. Errbacks OSError."""
+    """Look up the addresses of a host name on another thread. Errbacks OSError."""
     from twisted.internet.threads import deferToThreadPool
 
     def addresses() -> list[str]:
@@ -266,7 +270,7 @@ def _resolve(reactor: Any, host: str) -> Deferred[list[str]]:
 
 
 def open_all(brokers: Collection[BrokerListeners]) -> Deferred[None]:
-    """Accept connections at all listeners; for port 0, at free ports, which are consecutive for the brokers.
+    """Accept connections at all listeners. Port 0 stands for free ports, consecutive for the brokers.
 
     Fires when that is done; errbacks CannotListen.
     """
@@ -276,7 +280,7 @@ def open_all(brokers: Collection[BrokerListeners]) -> Deferred[None]:
 async def _open_all(brokers: Collection[BrokerListeners]) -> None:
     by_name = zip(*brokers, strict=True)
     try:
-        # Those whose ports are named come first, so that no other takes one of these ports.
+        # Listeners with named ports come first, so that no other listener takes one of these ports.
         for of_one_name in sorted(by_name, key=lambda found: found[0].address.port == 0):
             await _open(of_one_name, of_one_name[0].address)
     except CannotListen:
@@ -286,7 +290,7 @@ async def _open_all(brokers: Collection[BrokerListeners]) -> None:
 
 
 async def _open(listeners: Sequence[Listener], first: Endpoint) -> None:
-    """Accept connections at `first`, and at the ports after it."""
+    """Accept connections at `first`, and at the ports after it. Raises CannotListen."""
     for attempts_left in reversed(range(_ATTEMPTS if first.port == 0 else 1)):
         try:
             listeners[0].open(first)

@@ -1,7 +1,7 @@
 """Counts what a request uses of its client's quotas, and fills in throttle_time_ms (KIP-13, 124, 219, 599).
 
-It stands between `dispatch.answer` and an API's function, while there are quotas. What Fetch and the
-mutations of topics use decides what they do, so they count it themselves, in `context.account`.
+While there are quotas, it stands between `dispatch.answer` and an API's function. Fetch and the APIs that
+change topics count their use themselves, in `context.account`, because it decides what they do.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from schemas.api_key import ApiKey
 logger = logging.getLogger(__name__)
 
 EXEMPT: Final = {ApiKey.WRITE_TXN_MARKERS, ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE}
-"""Only brokers send the first; and who authenticates is not known yet."""
+"""WriteTxnMarkers comes only from brokers, and a client that authenticates is not known yet."""
 NO_REPLY: Final = 0
-"""The acks of a Produce that is not answered, and whose time does not count, as in Kafka."""
+"""The acks of a Produce without an answer. As in Kafka, its time does not count."""
 
 Function = Callable[[Broker, RequestContext, Any], Any]
 
 
 def metered(function: Function, api_key: int, size: int) -> Function:
-    """`function`, and what its request uses is counted. size: of the frame, in bytes."""
+    """Wrap `function`, so that it counts what its request uses. size: of the frame, in bytes."""
 
     def perform(broker: Broker, context: RequestContext, request: Any) -> Any:
         client, turn = context.client, context.turn
@@ -45,7 +45,7 @@ def metered(function: Function, api_key: int, size: int) -> Function:
         response = function(broker, context, request)
         account.put_aside()
         if account.throttle_ms:
-            turn.is_alone = True  # as in Kafka, nothing behind it is begun before the time is over
+            turn.is_alone = True  # as in Kafka, no later request begins before the throttle time is over
         if isinstance(response, Promise):
             response = response.deferred()
         counts_time = api_key != ApiKey.PRODUCE or request.acks != NO_REPLY
@@ -57,7 +57,7 @@ def metered(function: Function, api_key: int, size: int) -> Function:
 def _answered(
     broker: Broker, context: RequestContext, account: Account, counts_time: bool, response: Any
 ) -> Any:
-    """The response with the time that the client must wait."""
+    """Return the response with the client's throttle time."""
     account.answered(counts_time=counts_time)
     throttle_ms = account.throttle_ms
     if not throttle_ms:

@@ -25,7 +25,7 @@ RATE = "max.connection.creation.rate"
 
 
 class AddressRates:
-    """How fast addresses may connect (connection_creation_rate); all brokers share it."""
+    """How fast addresses may connect (connection_creation_rate). All brokers share it."""
 
     def __init__(self, quotas: ClientQuotas, resolve: Resolve) -> None:
         self._resolve = resolve
@@ -34,7 +34,7 @@ class AddressRates:
         quotas.watch(self._look)
 
     def of(self, host: str) -> int:
-        """How many connections a second may come from an address."""
+        """Return how many connections a second may come from an address."""
         return self._by_address.get(host, self._of_all)
 
     def _look(self, changed: Quotas) -> None:
@@ -43,7 +43,9 @@ class AddressRates:
                 self._limit(name, int(quotas.get(CONNECTION_RATE, UNLIMITED)))
 
     def _limit(self, name: str | None, rate: int) -> None:
-        """A host name counts as soon as its address is known; one without an address is ignored."""
+        """Set an address's rate. A host name counts once its address is known; one without an address is
+        ignored.
+        """
         if name is None:
             self._of_all = rate
         elif (address := address_of(name)) is not None:
@@ -63,10 +65,10 @@ class AddressRates:
 
 
 class Pace:
-    """The rates of one broker."""
+    """The connection rates of one broker."""
 
     def __init__(self, texts: Texts, config: Config, addresses: AddressRates, clock: Clock) -> None:
-        """texts: the broker's properties at this moment."""
+        """texts: returns the current text of one of the broker's properties."""
         self._texts = texts
         self._config = config
         self._addresses = addresses
@@ -76,11 +78,11 @@ class Pace:
         )
 
     def delay_ms(self, listener: str) -> int:
-        """How long the next connection to a listener must wait."""
+        """Return how long the next connection to a listener must wait."""
         return self._rates.delay_ms(listener, self._limits(listener, ""), self._now_ms())
 
     def refusal_ms(self, listener: str, host: str) -> int:
-        """After how long to close that connection, because of its address; 0 if it may come in."""
+        """Return after how long to close the connection because of its address; 0 if it may come in."""
         return self._rates.refusal_ms(listener, host, self._limits(listener, host), self._now_ms())
 
     def _limits(self, listener: str, host: str) -> Limits:

@@ -1,8 +1,8 @@
-"""How many connections a broker has: in all (max.connections) and from one address (max.connections.per.ip).
+"""Limits a broker's connections: in all (max.connections) and from one address (max.connections.per.ip).
 
-As in Kafka, a connection from an address that has too many is closed, and one beyond all is accepted but not
-served before another goes. The limits are looked up at each connection, because they can be changed at run
-time (KIP-402).
+As in Kafka, a connection from an address that has too many is closed. One beyond the overall limit is
+accepted, but not served before another one goes. The limits are looked up at each connection, as they can be
+changed at run time (KIP-402).
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from kshim.network.addresses import unmapped
 OVERRIDES = "max.connections.per.ip.overrides"
 
 Resolve = Callable[[str], Deferred[list[str]]]
-"""The addresses of a host name."""
+"""Looks up the addresses of a host name."""
 
 
 Limits = Callable[[str], str]
-"""The text of a property at this moment."""
+"""Returns the current text of a property."""
 
 
 class Places:
-    """The connections of one broker, by address."""
+    """The number of one broker's connections from each address."""
 
     def __init__(self, limits: Limits, resolve: Resolve) -> None:
         self._limits = limits
@@ -37,11 +37,13 @@ class Places:
 
     @property
     def most(self) -> int:
-        """How many connections are served at once."""
+        """The number of connections that may be served at once."""
         return int(self._limits("max.connections"))
 
     def take(self, host: str) -> int | None:
-        """Count a connection from an address. If that has as many as it may have: how many, and no count."""
+        """Count a connection from an address. If the address has too many, count nothing and return its
+        limit.
+        """
         most = self._most_from(host)
         if self._taken[host] >= most:
             return most
@@ -49,7 +51,7 @@ class Places:
         return None
 
     def leave(self, host: str) -> None:
-        """A connection from an address is gone."""
+        """Note that a connection from an address is gone."""
         self._taken[host] -= 1
         if not self._taken[host]:
             del self._taken[host]
@@ -64,7 +66,9 @@ class Places:
         return int(self._limits("max.connections.per.ip")) if own is None else own
 
     def _override(self, name: str, most: int) -> None:
-        """A host name counts as soon as its addresses are known; one without is ignored, as in Kafka."""
+        """Set an address's limit. A host name counts once its addresses are known; one without is ignored, as
+        in Kafka.
+        """
         from ipaddress import ip_address
 
         text, overrides = self._overrides_text, self._overrides

@@ -1,7 +1,8 @@
-"""Reads key stores and trust stores again when their files have changed: no certificate needs a restart.
+"""Reads key stores and trust stores again when their files have changed, so that new certificates need no
+restart.
 
-A file may be seen while it is being written, and cannot be read then: the old certificate stays in use, and
-the next look finds the rest.
+A file that is being written may be unreadable. The old certificate then stays in use, and the next look reads
+the rest.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ logger = logging.getLogger(__name__)
 LOOK_S = 10.0
 
 _Signature = tuple[tuple[int, int, int] | None, ...]
-"""Of each file the inode, the size, and the time of its last change; None for one that is not there."""
+"""The inode, the size and the last change of each file; None for a missing file."""
 
 
 class Renewal:

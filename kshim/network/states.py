@@ -8,7 +8,7 @@ from typing import Final
 
 
 class State(Enum):
-    """What a connection does; the value says it in the words of docs/architecture.md."""
+    """The state of a connection. The values are the words of docs/architecture.md."""
 
     READING = "requests are read ahead of their replies"
     FULL = (
@@ -23,7 +23,7 @@ class State(Enum):
 
 
 class Wait(Enum):
-    """Why no requests are read of a connection that is FULL, besides what it has in flight."""
+    """Why a FULL connection reads no requests, besides the requests in flight."""
 
     TURN = "those before it at the entrance are let in first, at the rate of new connections"
     ROUND = "other connections have not had their turn"
@@ -33,7 +33,7 @@ class Wait(Enum):
 
 
 class Event(Enum):
-    """What moves a connection from one state to another."""
+    """An event that moves a connection to another state."""
 
     FILLS = "the limit is reached"
     HAS_ROOM = "less is in flight"
@@ -61,7 +61,7 @@ NEXT: Final[Mapping[State, Mapping[Event, State]]] = {
         Event.STALLS: State.STALLED,
         **_ENDS,
     },
-    # To FULL for the reason below.
+    # To FULL, as after STALLED.
     State.MUTED: {Event.UNMUTES: State.FULL, Event.STALLS: State.STALLED, **_ENDS},
     # To FULL, because requests in flight may still fill it; HAS_ROOM follows if they do not.
     State.STALLED: {Event.READS: State.FULL, **_ENDS},

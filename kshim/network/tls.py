@@ -1,4 +1,4 @@
-"""What the connections of one TLS listener have in common, and a client's connection that is encrypted."""
+"""The certificate and rules of a TLS listener, and the encrypted connection of one of its clients."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from kshim.network.tls_context import new_context
 from kshim.storage.clock import Clock
 
 HANDSHAKE_S = 10.0
-"""How long a client may take for its handshake. Clients themselves give up after 10 to 30 s."""
+"""How long a client may take for its handshake. Clients give up after 10 to 30 s."""
 _HANDSHAKE_RECORD = 0x16
 
 _REASONS: Final = {
@@ -43,23 +43,24 @@ class Tls(Encryption):
     """The certificate, the rules and the handshakes of one listener."""
 
     def __init__(self, settings: TlsSettings, *, names_clients: bool, handshakes: Handshakes, clock: Clock):
-        """names_clients: whether a client's certificate says who it is. Raises WrongTls."""
+        """names_clients: True if clients' certificates name their principals. Raises WrongTls."""
         super().__init__(new_context(settings), handshakes, clock)
         self._names_clients = names_clients
         self.settings, self._rules = settings, parse_rules(settings.mapping_rules)
 
     def use(self, settings: TlsSettings) -> None:
-        """Read the stores, and use them for further connections. Raises WrongTls; then nothing changes."""
+        """Read the stores, and use them for new connections. Raises WrongTls; then nothing changes."""
         context, rules = new_context(settings), parse_rules(settings.mapping_rules)
         self.settings, self.context, self._rules = settings, context, rules
 
     def transport(self, *arguments: Any) -> TlsSocket:
-        """A connection that was accepted, as Twisted's Port makes it."""
+        """Make the socket of an accepted connection, with the arguments of Twisted's Port."""
         return TlsSocket(self, *arguments)
 
     def principal(self, certificate: bytes | None) -> Principal | None:
-        """Who a client with this certificate is; None if that does not say it. Raises ValueError with the
-        name of a certificate that no rule is for.
+        """Return the principal that a certificate names; None if it names none.
+
+        Raises ValueError, with the certificate's name, if no rule matches it.
         """
         if certificate is None or not self._names_clients:
             return None
@@ -71,17 +72,17 @@ class Tls(Encryption):
 
 
 class Secured(Receiver, Protocol):
-    """What a TlsSocket hands over to."""
+    """The protocol above a TlsSocket."""
 
     def secured(self, principal: Principal | None) -> None:
-        """The handshake is done; principal: who the client is, if its certificate says that."""
+        """Called after the handshake. principal: from the client's certificate; None if it names none."""
 
     def insecure(self, mistake: Mistake, **details: object) -> None:
-        """Close: the handshake failed."""
+        """Close, because the handshake failed."""
 
 
 class TlsSocket(EncryptedSocket, tcp.Server):
-    """A client's connection, of which nothing is handed over before its handshake is done."""
+    """A client's connection, which hands nothing over before the handshake is done."""
 
     protocol: Secured  # type: ignore[assignment]
 
@@ -91,7 +92,7 @@ class TlsSocket(EncryptedSocket, tcp.Server):
         self._timer: Any = tls.clock.callLater(HANDSHAKE_S, self._is_late)
 
     def _begun(self, start: bytes) -> bool:
-        """Whether a client begins as TLS does."""
+        """True if a client begins as TLS does."""
         if start[0] == _HANDSHAKE_RECORD:
             self._session = self._tls.context.wrap_bio(self._incoming, self._outgoing, server_side=True)
             return True

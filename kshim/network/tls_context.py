@@ -1,6 +1,6 @@
-"""Makes of settings what OpenSSL needs: reads a key store and a trust store, PEM or PKCS12.
+"""Makes OpenSSL's contexts from settings: reads key stores and trust stores, PEM or PKCS12.
 
-What a store is, is seen by its first bytes.
+The first bytes of a store show which it is.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class _Pem(NamedTuple):
 
 
 def new_context(settings: TlsSettings) -> ssl.SSLContext:
-    """Of a listener: read the stores. Raises WrongTls if one cannot be read or used."""
+    """Make the context of a listener from its stores. Raises WrongTls if one cannot be read or used."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     _set_versions(context, settings)
     _load_keys(context, settings.keys)
@@ -46,7 +46,9 @@ def new_context(settings: TlsSettings) -> ssl.SSLContext:
 
 
 def new_client_context(settings: TlsClientSettings) -> ssl.SSLContext:
-    """Of connections to servers: read the stores. Raises WrongTls if one cannot be read or used."""
+    """Make the context of connections to servers from its stores. Raises WrongTls if one cannot be read or
+    used.
+    """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = settings.checks_host
     _set_versions(context, settings)
@@ -75,7 +77,10 @@ def _set_versions(context: ssl.SSLContext, spoken: TlsSettings | TlsClientSettin
 
 
 def _openssl_name(suite: str) -> str:
-    """TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384 is ECDHE-RSA-AES256-GCM-SHA384."""
+    """Turn Java's name of a suite into OpenSSL's.
+
+    TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384 becomes ECDHE-RSA-AES256-GCM-SHA384.
+    """
     name = suite.removeprefix("TLS_").replace("RSA_WITH_", "", suite.startswith("TLS_RSA_WITH"))
     name = name.replace("_WITH_", "_").replace("POLY1305_SHA256", "POLY1305").replace("_CBC_", "_")
     return re.sub(r"AES_(\d+)", r"AES\1", name).replace("_", "-")
@@ -103,7 +108,7 @@ def _why_no_keys(error: ssl.SSLError, store: Store) -> str:
 
 
 def _load_trusted(context: ssl.SSLContext, store: Store | None, purpose: ssl.Purpose) -> None:
-    # As in Java, whatever the trust store has is trusted, not only certificates that sign themselves.
+    # As in Java, every certificate in the trust store is trusted, not only self-signed ones.
     context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
     if store is None:
         context.load_default_certs(purpose)
@@ -136,10 +141,10 @@ def _read(store: Store) -> _Pem:
 
 
 def _pem(text: str) -> _Pem:
-    """The blocks of a PEM text, which may have lost its line ends in a file of properties."""
+    """Return the blocks of a PEM text, which may have lost its line ends in a properties file."""
     certificates, keys = [], []
     for kind, body in _BLOCK.findall(text):
-        if ":" not in body:  # else it has headers, whose lines count
+        if ":" not in body:  # a block with headers keeps its lines
             body = "\n" + "\n".join(re.findall(".{1,64}", re.sub(r"\s", "", body))) + "\n"
         block = f"-----BEGIN {kind}-----{body}-----END {kind}-----\n"
         if kind.endswith("CERTIFICATE"):
@@ -175,8 +180,8 @@ def _pkcs12(data: bytes, store: Store) -> _Pem:
 
 @contextmanager
 def _as_file(text: str) -> Iterator[str]:
-    """The name of a file with a text, for OpenSSL, which reads keys from files alone. On Linux it is in
-    memory.
+    """Yield the name of a file that holds a text, because OpenSSL reads keys only from files. On Linux the
+    file is in memory.
     """
     if hasattr(os, "memfd_create"):
         descriptor = os.memfd_create("kshim")
@@ -186,7 +191,7 @@ def _as_file(text: str) -> Iterator[str]:
         finally:
             os.close(descriptor)
     else:
-        with tempfile.NamedTemporaryFile("w") as file:  # which others may not read
+        with tempfile.NamedTemporaryFile("w") as file:  # other users cannot read it
             file.write(text)
             file.flush()
             yield file.name

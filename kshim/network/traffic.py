@@ -1,9 +1,9 @@
-"""How many requests of each API there were, and how long their answers took.
+"""Counts the requests of each API, and measures how long their answers take.
 
-It is measured only for a server whose metrics may be asked for, and so that a request costs little more than
-without: to look at a clock twice would cost more than all else here. So each answer is timed that waits for a
-disk, for records or for a rebalance. Of those that are given at once, which takes some microseconds, one is
-timed, and stands for the next of its API, EACH in all.
+It runs only in a server whose metrics may be asked for, and adds little to a request: reading a clock twice
+would cost more than all else in it. An answer that waits for a disk, for records or for a rebalance is always
+timed. An answer that comes at once takes some microseconds, so only one in EACH is timed; it stands for the
+others of its API.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from schemas.api_key import ApiKey
 EACH = 17
 """No divisor of the number of requests that clients send together."""
 LATER = frozenset((Deferred, DeferredList, Promised))
-"""Of answers that come later; the connection tells when they do."""
+"""Types of answers that come later. The connection reports when they do."""
 _API_KEYS = 256
-"""More than there are; the second byte of a frame tells which."""
+"""More than there are. The second byte of a frame tells them apart."""
 B = TypeVar("B")
 
 
@@ -40,12 +40,12 @@ class _Api:
 
     durations: Durations = field(default_factory=Durations)
     at_once_s: float | None = None
-    """How long the last answer at once took that was timed; None before the first."""
+    """How long the last timed answer at once took; None before the first one."""
     counted: int = 0
-    """How many of those that it stands for are in `durations`."""
+    """How many of the answers that it stands for are in `durations`."""
 
     def count(self, left: int) -> None:
-        """Count the answers at once, of which as many are to come until the next is timed."""
+        """Count the answers at once since the last timed one. left: how many precede the next timed one."""
         if self.at_once_s is not None:
             self.durations.add(self.at_once_s, EACH - left - self.counted)
             self.counted = EACH - left
@@ -56,27 +56,27 @@ class Traffic:
 
     def __init__(self) -> None:
         self.refused = 0
-        """Requests that were answered with nothing but a closed connection."""
+        """Requests whose only answer was a closed connection."""
         self._sent_later_bytes = 0
         self._bytes: list[Callable[[], tuple[int, int]]] = []
         self._apis: dict[int, _Api] = {}
         self._left = [0] * _API_KEYS
-        """By API: how many answers at once are not timed before the next is."""
+        """By API: how many answers at once come before the next timed one."""
 
     @property
     def received_bytes(self) -> int:
-        """Of all requests."""
+        """Bytes of all requests."""
         return sum(received for received, _ in (read() for read in self._bytes))
 
     @property
     def sent_bytes(self) -> int:
-        """Of all replies."""
+        """Bytes of all replies."""
         return sum(sent for _, sent in (read() for read in self._bytes)) + self._sent_later_bytes
 
     def measured(self, answer: Callable[[B, bytes | bytearray, Client, Turn], Any], broker: B) -> Dispatch:
-        """`answer` of that broker, and what it takes is counted."""
+        """Wrap `answer` for that broker, so that its requests are counted and timed."""
         left, timed, made = self._left, partial(self._timed, answer, broker), self._made
-        received_bytes = sent_bytes = 0  # local, as these cost least
+        received_bytes = sent_bytes = 0  # local variables cost least
 
         def measure(frame: bytes | bytearray, client: Client, turn: Turn) -> Any:
             nonlocal received_bytes, sent_bytes
@@ -108,7 +108,7 @@ class Traffic:
         return measure
 
     def durations(self) -> Iterator[tuple[str, Durations]]:
-        """How long the answers took that were given so far, by the APIs' names."""
+        """Yield the durations so far of each API's answers, by its name."""
         for api_key, api in sorted(self._apis.items()):
             api.count(self._left[api_key])
             yield ApiKey(api_key).title, api.durations
@@ -134,7 +134,7 @@ class Traffic:
         return reply
 
     def _made(self, api_key: int, began_s: float, reply: Response | Failure) -> None:
-        """A reply has come later, or why there is none."""
+        """Time a reply that has come later, or count the failure in its place."""
         if isinstance(reply, Failure):
             self.refused += 1
             return
