@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from twisted.internet.defer import Deferred
 
-from kshim.answering.broker import Broker
+from kshim.answering.views import ClusterView
 from kshim.callers import RequestContext
 from kshim.cluster import Refusal
 from kshim.cluster.config_changes import TWICE, ConfigChange
@@ -30,7 +30,7 @@ def cost_us(resource: Any) -> int:
 
 
 def alter(
-    broker: Broker, context: RequestContext, changes: Sequence[ConfigChange], *, validate_only: bool
+    broker: ClusterView, context: RequestContext, changes: Sequence[ConfigChange], *, validate_only: bool
 ) -> Later[Iterable[Refusal | None]]:
     """Change each resource whole, or refuse it. Fires when the changes are durable and in force."""
 

@@ -12,7 +12,7 @@ from typing import Any, Protocol, TypeVar, cast
 
 from twisted.internet.defer import Deferred
 
-from kshim.answering.broker import Broker
+from kshim.answering.views import ClusterView
 from kshim.callers import RequestContext
 from kshim.cluster import Topic
 from kshim.turns.later import Later
@@ -31,6 +31,7 @@ P = TypeVar("P", bound=_OfPartition)
 T = TypeVar("T", bound=Any)
 R = TypeVar("R", bound=Any)
 A = TypeVar("A")
+B = TypeVar("B", bound=ClusterView)
 Found = dict[Any, tuple[Any, list[Any]]]
 """By name and id: the first entry of a topic, and the partitions of all its entries."""
 
@@ -63,10 +64,10 @@ def _merged(found: Found) -> tuple[Any, ...]:
 
 
 def answer_in_pieces(
-    broker: Broker,
+    broker: B,
     context: RequestContext,
     request: R,
-    answer: Callable[[Broker, RequestContext, R], Later[A]],
+    answer: Callable[[B, RequestContext, R], Later[A]],
 ) -> Later[A]:
     """`answer(...)`; or, if many partitions are named, the answers for as many pieces as it takes, as one."""
     left = PARTITIONS_AT_ONCE
@@ -79,10 +80,10 @@ def answer_in_pieces(
 
 
 async def _in_pieces(
-    broker: Broker,
+    broker: B,
     context: RequestContext,
     request: R,
-    answer: Callable[[Broker, RequestContext, R], Later[A]],
+    answer: Callable[[B, RequestContext, R], Later[A]],
 ) -> A:
     slices = Slices(broker.rounds, context.turn)
     found: Found = {}

@@ -5,7 +5,7 @@ The group's partition of `__consumer_offsets` is added to the transaction.
 
 from __future__ import annotations
 
-from kshim.answering import Broker
+from kshim.answering.views import CoordinatorView
 from kshim.callers import RequestContext
 from kshim.cluster import GROUP_METADATA_TOPIC
 from kshim.coordination.transactions.requests import AddPartitions
@@ -18,7 +18,7 @@ FIRST_VERSION_WITH_FENCED = 2
 
 
 def add_offsets_to_txn(
-    broker: Broker, context: RequestContext, request: AddOffsetsToTxnRequest
+    broker: CoordinatorView, context: RequestContext, request: AddOffsetsToTxnRequest
 ) -> Later[AddOffsetsToTxnResponse]:
     """Add the group's partition; the group need not exist. Below v2 the error INVALID_PRODUCER_EPOCH stands
     for PRODUCER_FENCED (KIP-588).

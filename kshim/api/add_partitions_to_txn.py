@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from kshim.answering import Broker
+from kshim.answering.views import CoordinatorView
 from kshim.callers import RequestContext
 from kshim.cluster import INTERNAL_TOPICS
 from kshim.coordination.transactions.requests import AddPartitions, partition_results
@@ -31,7 +31,7 @@ PARTITION_US = 1
 
 
 def add_partitions_to_txn(
-    broker: Broker, context: RequestContext, request: AddPartitionsToTxnRequest
+    broker: CoordinatorView, context: RequestContext, request: AddPartitionsToTxnRequest
 ) -> Later[AddPartitionsToTxnResponse]:
     """Add all partitions of a transaction. If one of them does not exist, none is added
     (OPERATION_NOT_ATTEMPTED).
@@ -64,7 +64,9 @@ def _asked(each: AddPartitionsToTxnTransaction) -> AddPartitions:
     )
 
 
-def _add(broker: Broker, context: RequestContext, asked: AddPartitions) -> Later[AddPartitionsToTxnResult]:
+def _add(
+    broker: CoordinatorView, context: RequestContext, asked: AddPartitions
+) -> Later[AddPartitionsToTxnResult]:
     topics = broker.cluster.topics
     is_client_s = context.api_version < FIRST_VERSION_FOR_BROKERS
 

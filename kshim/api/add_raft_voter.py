@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kshim.answering import Broker
+from kshim.answering.views import ClusterView
 from kshim.answering.voters import fixed_voters, refuse_cluster, refuse_voter
 from kshim.callers import RequestContext
 from kshim.cluster import Refusal
@@ -16,7 +16,7 @@ CONTROLLER = "CONTROLLER"
 
 
 def add_raft_voter(
-    broker: Broker, context: RequestContext, request: AddRaftVoterRequest
+    broker: ClusterView, context: RequestContext, request: AddRaftVoterRequest
 ) -> AddRaftVoterResponse:
     """Refuse. The checks are in Kafka's order: cluster, voter, listeners; a valid request is refused, too."""
     refusal = (

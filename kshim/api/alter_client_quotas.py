@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from kshim.answering import Broker
+from kshim.answering.views import ClusterView
 from kshim.callers import RequestContext
 from kshim.cluster import Refusal
 from kshim.cluster.client_quotas import Entity, QuotaChange, entity_text, new_entity
@@ -30,7 +30,7 @@ Outcome = tuple[Entity, Refusal | None]
 
 
 def alter_client_quotas(
-    broker: Broker, context: RequestContext, request: AlterClientQuotasRequest
+    broker: ClusterView, context: RequestContext, request: AlterClientQuotasRequest
 ) -> Later[AlterClientQuotasResponse]:
     """Change each entity. The changes are durable before the answer."""
     changes, refused = _once(request.entries)

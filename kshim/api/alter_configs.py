@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from kshim.answering import Broker
 from kshim.answering.alter import alter, cost_us, results
+from kshim.answering.views import ClusterView
 from kshim.callers import RequestContext
 from kshim.cluster import Refusal
 from kshim.cluster.config_changes import ConfigChange, ConfigOperation, Operation
@@ -23,7 +23,7 @@ from schemas.messages.alter_configs import (
 
 
 def alter_configs(
-    broker: Broker, context: RequestContext, request: AlterConfigsRequest
+    broker: ClusterView, context: RequestContext, request: AlterConfigsRequest
 ) -> Later[AlterConfigsResponse]:
     """Change each resource as a whole, or refuse it. A change is durable and in force before the answer."""
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from twisted.internet.defer import Deferred
 
-from kshim.answering import Broker
+from kshim.answering.views import ClusterView
 from kshim.callers import RequestContext
 from kshim.cluster import Refusal, leaders
 from kshim.cluster.changes import Outcome, TopicPartition
@@ -28,7 +28,7 @@ PARTITIONS_AT_ONCE = 500
 
 
 def alter_partition_reassignments(
-    broker: Broker, context: RequestContext, request: AlterPartitionReassignmentsRequest
+    broker: ClusterView, context: RequestContext, request: AlterPartitionReassignmentsRequest
 ) -> Later[AlterPartitionReassignmentsResponse]:
     """Reassign each partition independently. It is done before the answer, unless a new replica's broker is
     stopped.

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from kshim.answering import Broker
+from kshim.answering.views import ClusterView
 from kshim.callers import RequestContext
 from kshim.cluster import Partition
 from kshim.turns.later import Later, then
@@ -30,7 +30,7 @@ Wanted = tuple[str, int, str]
 
 
 def alter_replica_log_dirs(
-    broker: Broker, context: RequestContext, request: AlterReplicaLogDirsRequest
+    broker: ClusterView, context: RequestContext, request: AlterReplicaLogDirsRequest
 ) -> Later[AlterReplicaLogDirsResponse]:
     """Answer once for each replica.
 
@@ -60,7 +60,7 @@ def alter_replica_log_dirs(
     return then(errors, respond)
 
 
-def _error(broker: Broker, wanted: Wanted) -> ErrorCode:
+def _error(broker: ClusterView, wanted: Wanted) -> ErrorCode:
     """NONE if the replica is in the wanted directory already, else an error."""
     name, index, path = wanted
     if len(f"{name}-{index}") + SUFFIX_CHARACTERS > LONGEST_DIRECTORY:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from kshim.answering import Broker
+from kshim.answering.views import ClusterView
 from kshim.callers import RequestContext
 from kshim.cluster import Refusal
 from kshim.cluster.scram_users import Deletion, ScramChange, Upsertion, refuse_all
@@ -27,7 +27,7 @@ Outcome = tuple[str, Refusal | None]
 
 
 def alter_user_scram_credentials(
-    broker: Broker, context: RequestContext, request: AlterUserScramCredentialsRequest
+    broker: ClusterView, context: RequestContext, request: AlterUserScramCredentialsRequest
 ) -> Later[AlterUserScramCredentialsResponse]:
     """Change each user's passwords. The changes are durable before the answer."""
     users = broker.cluster.scram_users

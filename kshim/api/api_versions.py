@@ -14,8 +14,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from functools import cache
+from typing import TYPE_CHECKING
 
-from kshim.answering import Broker
 from kshim.callers import Client, RequestContext
 from kshim.cluster.features import SUPPORTED
 from schemas.api_key import ApiKey
@@ -28,6 +28,9 @@ from schemas.messages.api_versions import (
     SupportedFeatureKey,
 )
 from schemas.registry import VERSIONS
+
+if TYPE_CHECKING:
+    from kshim.answering.views import ClusterView
 
 FIRST_VERSION_WITH_MINIMUM_0 = 4
 MOST_CHARACTERS = 100
@@ -55,7 +58,9 @@ switched off. So members fail and say why, and the log says what to change.
 """
 
 
-def api_versions(broker: Broker, context: RequestContext, request: ApiVersionsRequest) -> ApiVersionsResponse:
+def api_versions(
+    broker: ClusterView, context: RequestContext, request: ApiVersionsRequest
+) -> ApiVersionsResponse:
     """Answer with `ANNOUNCED` and the features."""
     if context.api_version >= 3:
         if not note_software(context.client, request):

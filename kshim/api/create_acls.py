@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from kshim.answering import Broker
 from kshim.answering.acl_codes import require_known
+from kshim.answering.views import ClusterView
 from kshim.callers import RequestContext
 from kshim.cluster import Refusal
 from kshim.cluster.acl import Acl, Pattern
@@ -24,7 +24,7 @@ NOT_STORED = Refusal(ErrorCode.KAFKA_STORAGE_ERROR, "The ACLs could not be store
 
 
 def create_acls(
-    broker: Broker, context: RequestContext, request: CreateAclsRequest
+    broker: ClusterView, context: RequestContext, request: CreateAclsRequest
 ) -> Later[CreateAclsResponse]:
     """Create or refuse each ACL independently. The new ACLs are durable and in force before the answer."""
     creations = [_acl(each) for each in request.creations]

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from kshim.answering import Broker
 from kshim.answering.admission import Admit, admission
+from kshim.answering.views import ClusterView
 from kshim.callers import RequestContext
 from kshim.cluster import Refusal
 from kshim.turns.later import Later, gather, if_not_stored, then
@@ -31,7 +31,7 @@ STORAGE_ERROR = Refusal(ErrorCode.KAFKA_STORAGE_ERROR, "The partitions could not
 
 
 def create_partitions(
-    broker: Broker, context: RequestContext, request: CreatePartitionsRequest
+    broker: ClusterView, context: RequestContext, request: CreatePartitionsRequest
 ) -> Later[CreatePartitionsResponse]:
     """Extend each topic independently. New partitions are durable, and in Metadata, before the answer."""
     count = Counter(topic.name for topic in request.topics)
@@ -47,7 +47,7 @@ def create_partitions(
 
 
 def _add(
-    broker: Broker, topic: CreatePartitionsTopic, validate_only: bool, admit: Admit
+    broker: ClusterView, topic: CreatePartitionsTopic, validate_only: bool, admit: Admit
 ) -> Deferred[CreatePartitionsTopicResult]:
     assignments = None if topic.assignments is None else [item.broker_ids for item in topic.assignments]
     added = broker.cluster.add_partitions(

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
-from kshim.answering import Broker
 from kshim.answering.admission import admission
+from kshim.answering.views import ClusterView
 from kshim.callers import RequestContext
 from kshim.cluster import NewTopic, Refusal, Topic
 from kshim.cluster.broker_configs import BrokerConfigs
@@ -34,7 +34,7 @@ TWICE = Refusal(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
 
 
 def create_topics(
-    broker: Broker, context: RequestContext, request: CreateTopicsRequest
+    broker: ClusterView, context: RequestContext, request: CreateTopicsRequest
 ) -> Deferred[CreateTopicsResponse]:
     """Create or refuse each topic independently.
 

@@ -8,8 +8,8 @@ from typing import NoReturn
 
 from twisted.python.failure import Failure
 
-from kshim.answering import Broker
 from kshim.answering.acl_codes import new_filter
+from kshim.answering.views import ClusterView
 from kshim.callers import Refused, RequestContext
 from kshim.cluster import Refusal
 from kshim.cluster.acl import Acl
@@ -31,7 +31,7 @@ NOT_STORED = Refusal(ErrorCode.KAFKA_STORAGE_ERROR, "The deletion could not be s
 
 
 def delete_acls(
-    broker: Broker, context: RequestContext, request: DeleteAclsRequest
+    broker: ClusterView, context: RequestContext, request: DeleteAclsRequest
 ) -> Later[DeleteAclsResponse]:
     """Answer each filter with the ACLs that it has deleted. The deletion is durable before the answer."""
     filters = [new_filter(each) for each in request.filters]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from kshim.answering import Broker
 from kshim.answering.each_group import ask_each_group
+from kshim.answering.views import CoordinatorView
 from kshim.callers import RequestContext
 from kshim.coordination.groups.refusals import DeleteGroup
 from kshim.turns.later import Later
@@ -11,7 +11,7 @@ from schemas.messages.delete_groups import DeletableGroupResult, DeleteGroupsReq
 
 
 def delete_groups(
-    broker: Broker, context: RequestContext, request: DeleteGroupsRequest
+    broker: CoordinatorView, context: RequestContext, request: DeleteGroupsRequest
 ) -> Later[DeleteGroupsResponse]:
     """Delete each group. A group that is named twice is deleted and answered once."""
 

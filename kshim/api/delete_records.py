@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from itertools import islice
 
-from kshim.answering import Broker
+from kshim.answering.views import LogView
 from kshim.callers import RequestContext
 from kshim.cluster.leadership import fault_in_leadership
 from kshim.turns.later import Later, gather, if_not_stored, then
@@ -33,7 +33,7 @@ _Wanted = tuple[str, DeleteRecordsPartition]
 
 
 def delete_records(
-    broker: Broker, context: RequestContext, request: DeleteRecordsRequest
+    broker: LogView, context: RequestContext, request: DeleteRecordsRequest
 ) -> Later[DeleteRecordsResponse]:
     """Delete from each partition independently. If a partition is named twice, its last entry counts."""
     wanted: dict[str, dict[int, DeleteRecordsPartition]] = {}
@@ -57,7 +57,9 @@ def delete_records(
     return then(in_pieces(broker.rounds, context.turn, all_wanted, delete, PARTITIONS_AT_ONCE), response)
 
 
-def _delete(broker: Broker, name: str, wanted: DeleteRecordsPartition) -> Later[DeleteRecordsPartitionResult]:
+def _delete(
+    broker: LogView, name: str, wanted: DeleteRecordsPartition
+) -> Later[DeleteRecordsPartitionResult]:
     """Delete records from one partition. The checks before that are in Kafka's order."""
     topic = broker.cluster.topics.get(name)
     partition = None if topic is None else topic.partition(wanted.partition_index)

@@ -8,8 +8,8 @@ from uuid import UUID
 
 from twisted.internet.defer import Deferred
 
-from kshim.answering import Broker
 from kshim.answering.admission import admission
+from kshim.answering.views import CoordinatorView
 from kshim.callers import RequestContext
 from kshim.cluster import ZERO_UUID, Refusal, Topic
 from kshim.turns.later import if_not_stored
@@ -33,7 +33,7 @@ STORAGE_ERROR = Refusal(ErrorCode.KAFKA_STORAGE_ERROR, "The deletion could not b
 
 
 def delete_topics(
-    broker: Broker, context: RequestContext, request: DeleteTopicsRequest
+    broker: CoordinatorView, context: RequestContext, request: DeleteTopicsRequest
 ) -> Deferred[DeleteTopicsResponse]:
     """Delete or refuse each topic independently. A deletion is durable before the answer."""
     if context.api_version < FIRST_VERSION_WITH_TOPIC_IDS:
@@ -44,7 +44,7 @@ def delete_topics(
 
 
 async def _delete(
-    broker: Broker, context: RequestContext, wanted: list[DeleteTopicState]
+    broker: CoordinatorView, context: RequestContext, wanted: list[DeleteTopicState]
 ) -> DeleteTopicsResponse:
     slices = Slices(broker.rounds, context.turn)
     topics, refused = await _sort_out(broker, slices, wanted)
@@ -66,7 +66,7 @@ async def _delete(
 
 
 async def _sort_out(
-    broker: Broker, slices: Slices, wanted: list[DeleteTopicState]
+    broker: CoordinatorView, slices: Slices, wanted: list[DeleteTopicState]
 ) -> tuple[list[Topic], list[DeletableTopicResult]]:
     """Return the topics to delete, and refusals for the other entries."""
     topics: dict[UUID, Topic] = {}

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 from twisted.internet.defer import Deferred
 
-from kshim.answering import Broker
 from kshim.answering.acl_codes import new_filter
+from kshim.answering.views import ClusterView
 from kshim.callers import RequestContext
 from kshim.cluster.acl import Acl, Pattern
 from kshim.turns.later import Later
@@ -23,7 +23,7 @@ from schemas.messages.describe_acls import (
 
 
 def describe_acls(
-    broker: Broker, context: RequestContext, request: DescribeAclsRequest
+    broker: ClusterView, context: RequestContext, request: DescribeAclsRequest
 ) -> Later[DescribeAclsResponse]:
     """Return the ACLs that match.
 

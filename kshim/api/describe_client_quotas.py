@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kshim.answering import Broker
+from kshim.answering.views import ClusterView
 from kshim.callers import RequestContext
 from kshim.cluster.client_quotas import ENTITY_TYPES, IP, Component, Entity, MatchType, meets
 from kshim.turns.later import Later, then
@@ -23,7 +23,7 @@ ENTITY_US = 5
 
 
 def describe_client_quotas(
-    broker: Broker, context: RequestContext, request: DescribeClientQuotasRequest
+    broker: ClusterView, context: RequestContext, request: DescribeClientQuotasRequest
 ) -> Later[DescribeClientQuotasResponse]:
     """Return the entities that match all components of the filter.
 

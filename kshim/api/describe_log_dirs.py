@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 from twisted.internet.defer import Deferred
 
-from kshim.answering import Broker
+from kshim.answering.views import LogView
 from kshim.callers import RequestContext
 from kshim.cluster import Partition
 from kshim.configs.config import Config
@@ -27,7 +27,7 @@ UNKNOWN_BYTES = -1
 
 
 def describe_log_dirs(
-    broker: Broker, context: RequestContext, request: DescribeLogDirsRequest
+    broker: LogView, context: RequestContext, request: DescribeLogDirsRequest
 ) -> Deferred[DescribeLogDirsResponse]:
     """Describe all partitions with a replica on this broker, or the named ones among them.
 
@@ -37,7 +37,7 @@ def describe_log_dirs(
 
 
 async def _describe_log_dirs(
-    broker: Broker, context: RequestContext, request: DescribeLogDirsRequest
+    broker: LogView, context: RequestContext, request: DescribeLogDirsRequest
 ) -> DescribeLogDirsResponse:
     topics: list[DescribeLogDirsTopic] = []
     for name, partitions in _wanted(broker, request).items():
@@ -57,7 +57,7 @@ async def _describe_log_dirs(
     return DescribeLogDirsResponse(error_code=ErrorCode.NONE, results=(result,))
 
 
-def _wanted(broker: Broker, request: DescribeLogDirsRequest) -> dict[str, list[Partition]]:
+def _wanted(broker: LogView, request: DescribeLogDirsRequest) -> dict[str, list[Partition]]:
     """The partitions to describe, by topic, each once. A null request asks for all. Partitions without a
     replica on this broker are left out.
     """
@@ -77,7 +77,7 @@ def _wanted(broker: Broker, request: DescribeLogDirsRequest) -> dict[str, list[P
     return {name: list(partitions.values()) for name, partitions in wanted.items()}
 
 
-async def _size_bytes(broker: Broker, partition_no: int) -> int:
+async def _size_bytes(broker: LogView, partition_no: int) -> int:
     size, offset = 0, broker.log.offsets(partition_no).log_start_offset
     while sizes := broker.log.sizes(partition_no, offset):
         size += sum(bytes_ for _, bytes_ in sizes)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from functools import cache, partial
 from itertools import islice
 
-from kshim.answering import Broker
+from kshim.answering.views import LogView
 from kshim.callers import RequestContext
 from kshim.cluster import fault_in_name
 from kshim.cluster.leadership import fault_in_leadership
@@ -27,7 +27,7 @@ PARTITION_US = 1000
 
 
 def describe_producers(
-    broker: Broker, context: RequestContext, request: DescribeProducersRequest
+    broker: LogView, context: RequestContext, request: DescribeProducersRequest
 ) -> Later[DescribeProducersResponse]:
     """Describe each partition independently. A partition that is named again is not read again."""
     asked = [(topic.name, index) for topic in request.topics for index in topic.partition_indexes]
@@ -53,7 +53,7 @@ def describe_producers(
     return then(described, respond)
 
 
-def _describe(broker: Broker, topic_name: str, index: int) -> PartitionResponse:
+def _describe(broker: LogView, topic_name: str, index: int) -> PartitionResponse:
     if (fault := fault_in_name(topic_name)) is not None:
         return _refusal(index, ErrorCode.INVALID_TOPIC_EXCEPTION, fault)
     topic = broker.cluster.topics.get(topic_name)

@@ -11,7 +11,7 @@ error messages, and the nodes with their listeners (KIP-853).
 
 from __future__ import annotations
 
-from kshim.answering import Broker
+from kshim.answering.views import ClusterView
 from kshim.callers import RequestContext
 from schemas.error_code import ErrorCode
 from schemas.messages.describe_quorum import (
@@ -29,7 +29,7 @@ UNKNOWN = "This server does not host this topic-partition."
 
 
 def describe_quorum(
-    broker: Broker, context: RequestContext, request: DescribeQuorumRequest
+    broker: ClusterView, context: RequestContext, request: DescribeQuorumRequest
 ) -> DescribeQuorumResponse:
     """Describe the metadata's only partition.
 
@@ -55,7 +55,7 @@ def _refused(topic: RequestTopicData) -> TopicData:
     return TopicData(topic_name=topic.topic_name, partitions=partitions)
 
 
-def _quorum(broker: Broker) -> PartitionData:
+def _quorum(broker: ClusterView) -> PartitionData:
     cluster = broker.cluster
     return PartitionData(
         leader_id=cluster.controller_id,
@@ -65,7 +65,7 @@ def _quorum(broker: Broker) -> PartitionData:
     )
 
 
-def _voter(broker: Broker, node_id: int) -> ReplicaState:
+def _voter(broker: ClusterView, node_id: int) -> ReplicaState:
     """The state of a voter, as the leader knows it: unknown while the voter is stopped."""
     if node_id not in broker.cluster.running:
         return ReplicaState(replica_id=node_id, log_end_offset=-1)

@@ -7,8 +7,8 @@ from functools import partial
 
 from twisted.internet.defer import Deferred
 
-from kshim.answering import Broker
 from kshim.answering.authorized_operations import TOPIC_OPERATIONS
+from kshim.answering.views import ClusterView
 from kshim.callers import RequestContext
 from kshim.cluster import ZERO_UUID, Partition, fault_in_name
 from kshim.cluster.topics import NO_LEADER
@@ -31,7 +31,7 @@ ResponseTopic = DescribeTopicPartitionsResponseTopic
 
 
 def describe_topic_partitions(
-    broker: Broker, context: RequestContext, request: DescribeTopicPartitionsRequest
+    broker: ClusterView, context: RequestContext, request: DescribeTopicPartitionsRequest
 ) -> Deferred[DescribeTopicPartitionsResponse]:
     """Return a page of the requested topics, or of all topics if none is named, and the cursor of the next
     page.
@@ -43,7 +43,7 @@ def describe_topic_partitions(
 
 
 async def _described(
-    broker: Broker, context: RequestContext, request: DescribeTopicPartitionsRequest
+    broker: ClusterView, context: RequestContext, request: DescribeTopicPartitionsRequest
 ) -> DescribeTopicPartitionsResponse:
     start = request.cursor or Cursor(topic_name="", partition_index=0)
     asked = [topic.name for topic in request.topics]
@@ -57,7 +57,9 @@ async def _described(
     return DescribeTopicPartitionsResponse(topics=tuple(topics), next_cursor=cursor)
 
 
-async def _sorted(broker: Broker, context: RequestContext, names: Collection[str], first: str) -> list[str]:
+async def _sorted(
+    broker: ClusterView, context: RequestContext, names: Collection[str], first: str
+) -> list[str]:
     """The names from `first` on, sorted, without duplicates."""
 
     def sort() -> list[str]:
@@ -74,7 +76,7 @@ def _refused(asked: Sequence[str], error: ErrorCode) -> DescribeTopicPartitionsR
 
 
 async def _page(
-    broker: Broker, context: RequestContext, names: Iterable[str], start: Cursor, limit: int
+    broker: ClusterView, context: RequestContext, names: Iterable[str], start: Cursor, limit: int
 ) -> tuple[list[ResponseTopic], Cursor | None]:
     """Return topics with at most `limit` partitions in all, and the cursor of the next page."""
     slices, may_see = Slices(broker.rounds, context.turn), context.may_see
@@ -97,7 +99,7 @@ async def _page(
     return described, None
 
 
-def _topic(broker: Broker, name: str, first: int, end: int) -> ResponseTopic:
+def _topic(broker: ClusterView, name: str, first: int, end: int) -> ResponseTopic:
     topic = broker.cluster.topics.get(name)
     if topic is None:
         fault = fault_in_name(name)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from kshim.answering import Broker
+from kshim.answering.views import CoordinatorView
 from kshim.callers import RequestContext
 from kshim.turns.later import Later, then
 from kshim.turns.slices import AnswerElements, each_once, in_pieces
@@ -18,7 +18,7 @@ IDS_AT_ONCE = 200
 
 
 def describe_transactions(
-    broker: Broker, context: RequestContext, request: DescribeTransactionsRequest
+    broker: CoordinatorView, context: RequestContext, request: DescribeTransactionsRequest
 ) -> Later[DescribeTransactionsResponse]:
     """Forward each id to its shard, which answers once the state is durable. An id that is named again gets
     the same answer.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Mapping
 
-from kshim.answering import Broker
+from kshim.answering.views import ClusterView
 from kshim.authentication.scram_credential import ScramMechanism
 from kshim.callers import RequestContext
 from kshim.turns.later import Later, then
@@ -22,7 +22,7 @@ USER_US = 5
 
 
 def describe_user_scram_credentials(
-    broker: Broker, context: RequestContext, request: DescribeUserScramCredentialsRequest
+    broker: ClusterView, context: RequestContext, request: DescribeUserScramCredentialsRequest
 ) -> Later[DescribeUserScramCredentialsResponse]:
     """Return the mechanisms and iterations of the named users, or of all. Their keys are never sent."""
     credentials = broker.cluster.scram_users.credentials

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from twisted.internet.defer import Deferred
 
-from kshim.answering import Broker
+from kshim.answering.views import ClusterView
 from kshim.callers import RequestContext
 from kshim.cluster import Refusal, leaders
 from kshim.cluster.changes import Outcome, TopicPartition
@@ -28,7 +28,7 @@ ELECTIONS = {0: Election.PREFERRED, 1: Election.UNCLEAN}
 
 
 def elect_leaders(
-    broker: Broker, context: RequestContext, request: ElectLeadersRequest
+    broker: ClusterView, context: RequestContext, request: ElectLeadersRequest
 ) -> Later[ElectLeadersResponse]:
     """Elect a leader for each partition. If the request names none, all partitions are meant, and the answer
     leaves out those that need no election.

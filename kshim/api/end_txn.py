@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from kshim.answering import Broker
+from kshim.answering.views import CoordinatorView
 from kshim.callers import RequestContext
 from kshim.turns.later import Later, then
 from schemas.error_code import ErrorCode
@@ -16,7 +16,9 @@ from schemas.messages.end_txn import EndTxnRequest, EndTxnResponse
 FIRST_VERSION_WITH_FENCED = 2
 
 
-def end_txn(broker: Broker, context: RequestContext, request: EndTxnRequest) -> Later[EndTxnResponse]:
+def end_txn(
+    broker: CoordinatorView, context: RequestContext, request: EndTxnRequest
+) -> Later[EndTxnResponse]:
     """Answer when the outcome is durable. Below v2 the error INVALID_PRODUCER_EPOCH stands for
     PRODUCER_FENCED (KIP-588).
     """

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from kshim.answering import Broker
 from kshim.answering.alter import alter, cost_us, results
+from kshim.answering.views import ClusterView
 from kshim.callers import RequestContext
 from kshim.cluster import Refusal
 from kshim.cluster.broker_loggers import alter_loggers
@@ -21,7 +21,7 @@ from schemas.messages.incremental_alter_configs import (
 
 
 def incremental_alter_configs(
-    broker: Broker, context: RequestContext, request: IncrementalAlterConfigsRequest
+    broker: ClusterView, context: RequestContext, request: IncrementalAlterConfigsRequest
 ) -> Later[IncrementalAlterConfigsResponse]:
     """Change each resource as a whole, or refuse it. A change is durable and in force before the answer."""
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from kshim.answering import Broker
+from kshim.answering.views import CoordinatorView
 from kshim.callers import RequestContext
 from kshim.turns.later import Later, if_not_stored, then
 from schemas.error_code import ErrorCode
@@ -19,7 +19,7 @@ NONE = -1
 
 
 def init_producer_id(
-    broker: Broker, context: RequestContext, request: InitProducerIdRequest
+    broker: CoordinatorView, context: RequestContext, request: InitProducerIdRequest
 ) -> Later[InitProducerIdResponse]:
     """Forward to the transaction coordinator.
 

@@ -5,7 +5,7 @@ v0 asks for client metrics only. They are not served, so the list is empty.
 
 from __future__ import annotations
 
-from kshim.answering import Broker
+from kshim.answering.views import ClusterView
 from kshim.callers import RequestContext
 from kshim.cluster.config_changes import ResourceType
 from schemas.error_code import ErrorCode
@@ -21,7 +21,7 @@ OF_KAFKA = (2, 4, 8, 16, 32)  # 16 and 32: client metrics and groups
 
 
 def list_config_resources(
-    broker: Broker, context: RequestContext, request: ListConfigResourcesRequest
+    broker: ClusterView, context: RequestContext, request: ListConfigResourcesRequest
 ) -> ListConfigResourcesResponse:
     """List all topics, all running brokers, and their loggers.
 

@@ -12,12 +12,12 @@ from collections.abc import Callable, Generator
 
 from twisted.internet.defer import Deferred
 
-from kshim.answering import Broker
+from kshim.answering.views import LogView
 from kshim.callers import RequestContext
 from kshim.cluster import Partition
 from kshim.cluster.leadership import fault_in_leadership, first_epoch
 from kshim.storage.interfaces import Log, Search, TimestampOffset
-from kshim.turns.slices import Slices, search
+from kshim.turns.slices import Slices
 from schemas.error_code import ErrorCode
 from schemas.messages.list_offsets import (
     ListOffsetsPartition,
@@ -31,6 +31,8 @@ NONE = -1
 READ_UNCOMMITTED, READ_COMMITTED = 0, 1
 CONSUMER = -1  # replica_id
 PARTITION_US = 20
+LIGHT_STEP_US = 5_000
+"""A step of a search that may take longer is done aside."""
 
 Found = TimestampOffset | Search | None
 
@@ -63,14 +65,14 @@ SPECIAL: dict[int, tuple[int, Callable[[Log, Partition, int], Found]]] = {
 
 
 def list_offsets(
-    broker: Broker, context: RequestContext, request: ListOffsetsRequest
+    broker: LogView, context: RequestContext, request: ListOffsetsRequest
 ) -> Deferred[ListOffsetsResponse]:
     """Look up each partition independently. A partition that is named twice is refused, with one answer."""
     return Deferred.fromCoroutine(_list_offsets(broker, context, request))
 
 
 async def _list_offsets(
-    broker: Broker, context: RequestContext, request: ListOffsetsRequest
+    broker: LogView, context: RequestContext, request: ListOffsetsRequest
 ) -> ListOffsetsResponse:
     asked: dict[str, dict[int, ListOffsetsPartition | None]] = {}
     for topic in request.topics:
@@ -93,7 +95,7 @@ async def _list_offsets(
 
 
 async def _answer(
-    broker: Broker,
+    broker: LogView,
     context: RequestContext,
     request: ListOffsetsRequest,
     name: str,
@@ -119,7 +121,7 @@ async def _answer(
         else broker.log.offset_for_time(partition.partition_no, asked.timestamp)
     )
     if isinstance(found, Generator):
-        found = await search(slices, broker.aside, context.address, found)
+        found = await _search(broker, context, slices, found)
         if found is not None and found.offset >= end:  # beyond what the client may read
             found = None
     if found is None:
@@ -131,6 +133,25 @@ async def _answer(
         offset=found.offset,
         leader_epoch=found.leader_epoch,
     )
+
+
+async def _search(
+    broker: LogView, context: RequestContext, slices: Slices, search: Search
+) -> TimestampOffset | None:
+    """What a search finds. Its light steps are done in slices, the others aside."""
+    result = None
+    while True:
+        try:
+            step = search.send(result)
+        except StopIteration as done:
+            found: TimestampOffset | None = done.value
+            return found
+        if step.cost_us <= LIGHT_STEP_US:
+            await slices.spend(step.cost_us)
+            result = step.do()
+        else:
+            context.turn.is_alone = True
+            result = await broker.aside.run(step.do, context.address)
 
 
 def _end(log: Log, partition: Partition, request: ListOffsetsRequest) -> int:

@@ -11,7 +11,7 @@ from functools import partial
 
 from twisted.internet.defer import Deferred
 
-from kshim.answering import Broker
+from kshim.answering.views import CoordinatorView
 from kshim.callers import RequestContext
 from kshim.coordination.transactions.patterns import InvalidPattern, Matcher
 from kshim.turns.later import Later, then
@@ -27,7 +27,7 @@ STEPS_AT_ONCE = 5_000_000
 
 
 def list_transactions(
-    broker: Broker, context: RequestContext, request: ListTransactionsRequest
+    broker: CoordinatorView, context: RequestContext, request: ListTransactionsRequest
 ) -> Later[ListTransactionsResponse]:
     """List the transactions as they are now. A pattern is matched aside, as one id may take a second."""
     pattern = request.transactional_id_pattern
@@ -42,7 +42,7 @@ def list_transactions(
 
 
 async def _filtered(
-    broker: Broker, context: RequestContext, pattern: str, listed: ListTransactionsResponse
+    broker: CoordinatorView, context: RequestContext, pattern: str, listed: ListTransactionsResponse
 ) -> ListTransactionsResponse:
     """Match the ids a few at a time. The patterns of other clients get their turns in between."""
     try:

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from kshim.answering import Broker
 from kshim.answering.divide import answer_in_pieces, divided, merged
+from kshim.answering.views import CoordinatorView
 from kshim.callers import RequestContext
 from kshim.turns.later import Later, then
 from schemas.error_code import ErrorCode
@@ -25,14 +25,14 @@ from schemas.messages.offset_delete import (
 
 
 def offset_delete(
-    broker: Broker, context: RequestContext, request: OffsetDeleteRequest
+    broker: CoordinatorView, context: RequestContext, request: OffsetDeleteRequest
 ) -> Later[OffsetDeleteResponse]:
     """Answer for each partition: first the refused ones, then those that the coordinator answers."""
     return answer_in_pieces(broker, context, request, _answer)
 
 
 def _answer(
-    broker: Broker, context: RequestContext, request: OffsetDeleteRequest
+    broker: CoordinatorView, context: RequestContext, request: OffsetDeleteRequest
 ) -> Later[OffsetDeleteResponse]:
     known: list[OffsetDeleteRequestTopic] = []
     refused: list[OffsetDeleteResponseTopic] = []

@@ -12,8 +12,8 @@ from dataclasses import replace
 from functools import partial
 from operator import attrgetter
 
-from kshim.answering import Broker
 from kshim.answering.each_group import ask_each_group
+from kshim.answering.views import CoordinatorView
 from kshim.callers import RequestContext
 from kshim.cluster import Cluster
 from kshim.coordination.groups.refusals import StableOffsetFetch
@@ -37,7 +37,7 @@ FIRST_VERSION_WITH_TOPIC_IDS = 10
 
 
 def offset_fetch(
-    broker: Broker, context: RequestContext, request: OffsetFetchRequest
+    broker: CoordinatorView, context: RequestContext, request: OffsetFetchRequest
 ) -> Later[OffsetFetchResponse]:
     """Fetch the offsets, group by group in the request's order. The answer always waits for commits under
     way.

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from functools import partial
 from itertools import islice
 
-from kshim.answering import Broker
+from kshim.answering.views import LogView
 from kshim.callers import RequestContext
 from kshim.cluster.leadership import end_of_epoch, fault_in_leadership
 from kshim.turns.later import Later, then
@@ -29,7 +29,7 @@ PARTITION_US = 10
 
 
 def offset_for_leader_epoch(
-    broker: Broker, context: RequestContext, request: OffsetForLeaderEpochRequest
+    broker: LogView, context: RequestContext, request: OffsetForLeaderEpochRequest
 ) -> Later[OffsetForLeaderEpochResponse]:
     """Look up each partition independently."""
     asked = [(topic, partition) for topic in request.topics for partition in topic.partitions]
@@ -54,7 +54,7 @@ def _response(
 
 
 def _end_offset(
-    broker: Broker, topic: OffsetForLeaderTopic, asked: OffsetForLeaderPartition
+    broker: LogView, topic: OffsetForLeaderTopic, asked: OffsetForLeaderPartition
 ) -> EpochEndOffset:
     known = broker.cluster.topics.get(topic.topic)
     partition = known.partition(asked.partition) if known else None

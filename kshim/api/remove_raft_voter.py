@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from kshim.answering import Broker
+from kshim.answering.views import ClusterView
 from kshim.answering.voters import fixed_voters, refuse_cluster, refuse_voter
 from kshim.callers import RequestContext
 from schemas.messages.remove_raft_voter import RemoveRaftVoterRequest, RemoveRaftVoterResponse
 
 
 def remove_raft_voter(
-    broker: Broker, context: RequestContext, request: RemoveRaftVoterRequest
+    broker: ClusterView, context: RequestContext, request: RemoveRaftVoterRequest
 ) -> RemoveRaftVoterResponse:
     """Refuse. The checks are in Kafka's order: cluster, voter; a valid request is refused, too."""
     refusal = (

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from twisted.internet.defer import Deferred
 
-from kshim.answering import Broker
+from kshim.answering.views import ClusterView
 from kshim.callers import RequestContext
 from kshim.cluster import Refusal
 from schemas.messages.unregister_broker import UnregisterBrokerRequest, UnregisterBrokerResponse
 
 
 def unregister_broker(
-    broker: Broker, context: RequestContext, request: UnregisterBrokerRequest
+    broker: ClusterView, context: RequestContext, request: UnregisterBrokerRequest
 ) -> Deferred[UnregisterBrokerResponse]:
     """Forget a broker that does not run, so that DescribeCluster no longer lists it."""
     return broker.cluster.unregister_broker(request.broker_id).addCallback(_response)

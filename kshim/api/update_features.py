@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from twisted.internet.defer import Deferred
 
-from kshim.answering import Broker
+from kshim.answering.views import ClusterView
 from kshim.callers import RequestContext
 from kshim.cluster.features import FeatureUpdate
 from kshim.turns.later import if_not_stored
@@ -24,7 +24,7 @@ NOT_STORED = "The features could not be stored."
 
 
 def update_features(
-    broker: Broker, context: RequestContext, request: UpdateFeaturesRequest
+    broker: ClusterView, context: RequestContext, request: UpdateFeaturesRequest
 ) -> Deferred[UpdateFeaturesResponse]:
     """Change all features or none. If a feature is named twice, its last update counts."""
     asked = [

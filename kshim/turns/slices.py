@@ -7,11 +7,8 @@ from typing import TypeVar
 
 from twisted.internet.defer import Deferred
 
-from kshim.configs.endpoint import Endpoint
 from kshim.storage.clock import Clock
-from kshim.storage.interfaces import Search, TimestampOffset
 from kshim.turns import unread
-from kshim.turns.aside import Aside
 from kshim.turns.later import Later, then
 from kshim.turns.rounds import Rounds
 from kshim.turns.turn import Turn
@@ -19,8 +16,6 @@ from schemas.message import TooManyElements
 
 SLICE_US = 10_000
 """A slice ends when it may have taken so long."""
-LIGHT_STEP_US = 5_000
-"""A step that may take longer is done aside."""
 
 R = TypeVar("R")
 T = TypeVar("T")
@@ -53,14 +48,14 @@ class Slices:
 
     def __init__(self, rounds: Rounds, turn: Turn) -> None:
         self._rounds = rounds
-        self.turn = turn
+        self._turn = turn
         self._left_us = SLICE_US
 
     async def spend(self, cost_us: int) -> None:
         """Take `cost_us` from this slice; if it is over, let others have their turn first."""
         self._left_us -= cost_us
         if self._left_us < 0:
-            self.turn.is_alone = True
+            self._turn.is_alone = True
             await self._rounds.next()
             self._left_us = SLICE_US - cost_us
 
@@ -133,20 +128,3 @@ async def each_piece(
         results = function(items[first : first + piece])
         done += await results if isinstance(results, Deferred) else results
     return done
-
-
-async def search(slices: Slices, aside: Aside, client: Endpoint, search: Search) -> TimestampOffset | None:
-    """What a search finds. Its light steps are done in slices, the others aside for `client`."""
-    result = None
-    while True:
-        try:
-            step = search.send(result)
-        except StopIteration as done:
-            found: TimestampOffset | None = done.value
-            return found
-        if step.cost_us <= LIGHT_STEP_US:
-            await slices.spend(step.cost_us)
-            result = step.do()
-        else:
-            slices.turn.is_alone = True
-            result = await aside.run(step.do, client)
