@@ -131,7 +131,7 @@ class Connection(Protocol):
         self._held_bytes = 0
         self._outgoing: list[bytes] = []  # the replies of this turn
         self._outgoing_bytes = 0
-        self._unread_bytes = 0  # how much of it the transport holds while the client does not read
+        self._unread_bytes = 0  # held by the transport while the client does not read
         self._in_turn = False  # True inside _read_ahead, which sends the replies at its end
         self._cut_bytes = 0  # what has arrived of an incomplete frame
         self._waits: set[Wait] = set()

@@ -223,7 +223,7 @@ class EncryptedSocket(DirectSocket):
             self._put(self._outgoing.read())
 
     def _put(self, sealed: bytes) -> None:
-        """Send these bytes unencrypted, or encrypted already."""
+        """Send these bytes without encrypting them."""
         self._sealed = memoryview(bytes(self._sealed) + sealed)
         self._sealed_bytes += len(sealed)
         self._unsent_bytes += len(sealed)

@@ -323,7 +323,7 @@ class Gate:
         logger.log(level, "%s: %s", self._client.named(client_id), line)
 
     def _mistaken(self, mistake: Mistake, header: RequestHeader | None, **details: Any) -> Refused:
-        """Return how to refuse a request whose sender has made a mistake."""
+        """Make the refusal of a request whose sender has made a mistake."""
         listener = self._context.rules.listener_name
         client_id = header.client_id if header else None
         sender = self._client.named(client_id) if header else str(self._client.address)
@@ -331,7 +331,7 @@ class Gate:
         return Refused(line, once=(listener, mistake), names=client_id)
 
     def _refused(self, why: str) -> Refused:
-        """Return how to refuse bytes that no authenticating client sends."""
+        """Make the refusal of bytes that no authenticating client sends."""
         listener = self._context.rules.listener_name
         line = f"{self._client.address}: awaited {self._stage.value} at listener {listener}: {why}"
         return Refused(line, once=(listener, self._stage))

@@ -69,4 +69,4 @@ NEXT: Final[Mapping[State, Mapping[Event, State]]] = {
     State.CLOSING: {Event.IS_LOST: State.LOST},
     State.LOST: {},
 }
-"""By state: the events that change it. Any other event leaves it as it is."""
+"""The next state, by state and event. Any other event leaves the state as it is."""

@@ -36,7 +36,7 @@ _REASONS: Final = {
     "TLSV1_ALERT_PROTOCOL_VERSION": Mistake.TLS_VERSION,
     "NO_SHARED_CIPHER": Mistake.CIPHER_SUITE,
 }
-"""What OpenSSL's reasons mean."""
+"""The mistakes behind OpenSSL's reasons."""
 
 
 class Tls(Encryption):

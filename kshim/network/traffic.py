@@ -61,7 +61,7 @@ class Traffic:
         self._bytes: list[Callable[[], tuple[int, int]]] = []
         self._apis: dict[int, _Api] = {}
         self._left = [0] * _API_KEYS
-        """By API: how many answers at once come before the next timed one."""
+        """The number of answers at once before the next timed one, by API key."""
 
     @property
     def received_bytes(self) -> int:

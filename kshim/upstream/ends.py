@@ -1,4 +1,4 @@
-"""Where the upstream's partitions begin and end. Only people who look at lag need it.
+"""Asks where the upstream's partitions begin and end, for people who look at lag.
 
 The upstream is asked when somebody looks, at most every FRESH_S, and only for topics that groups use. An
 offset that is not known (yet) is UNKNOWN.

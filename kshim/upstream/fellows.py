@@ -64,7 +64,7 @@ class Gone:
 
     def __init__(self) -> None:
         self._gone: dict[int, tuple[Fellow, float]] = {}
-        """By node id: the process, and the time at which it was last seen."""
+        """Each stopped process, and the time at which it was last seen; by node id."""
 
     def note(self, before: Iterable[Fellow], now: Iterable[Fellow], now_s: float) -> None:
         """Compare the processes that run now with those that ran before, and remember those that stopped."""

@@ -1,4 +1,4 @@
-"""Why a connection to a broker was lost or could not be made, and how the log says it."""
+"""The reasons for which a connection to a broker is lost or cannot be made, worded for the log."""
 
 from __future__ import annotations
 

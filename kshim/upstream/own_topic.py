@@ -89,7 +89,7 @@ class Split(NamedTuple):
     rest: Any
     """The request without the topic; None if nothing is left to ask."""
     refused: Sequence[Any]
-    """The results for the entries that were taken out, for the response."""
+    """The results of the refused entries, as the response has them."""
 
 
 Part = Callable[[Any, OwnTopic], tuple[Any, Any]]

@@ -23,7 +23,7 @@ class Part(NamedTuple):
 
 
 class BadResponse(Exception):
-    """What follows cannot be read as responses."""
+    """The broker's bytes cannot be read as responses."""
 
 
 class Responses:

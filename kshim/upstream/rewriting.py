@@ -30,7 +30,7 @@ NO_NODE = -1
 FIRST_PRODUCE_VERSION_WITH_ENDPOINTS = 10
 FIRST_PRODUCE_VERSION_BY_ID = 13
 _ERROR_AT = _TAGS_AT = 4
-"""What follows the correlation id: the error of ApiVersions, or the header's tagged fields."""
+"""The place behind the correlation id: the error of ApiVersions, or the header's tagged fields."""
 _PRODUCE_END_BYTES = 5
 """throttle_time_ms, and the byte that says that no tagged fields follow."""
 B = TypeVar("B")

@@ -339,7 +339,7 @@ class UpstreamServer:
         is_silent = self._reactor.seconds() - self._answered_s > SILENT_S
         return "the upstream does not answer" if self._is_silent or is_silent else ""
 
-    # ---- who runs
+    # ---- running brokers
 
     def _told(self, found: MetadataResponse) -> None:
         running = {each.node_id: Endpoint(each.host, each.port) for each in found.brokers}

@@ -84,7 +84,7 @@ class Assigned:
 
 @dataclass(frozen=True, slots=True)
 class Ours:
-    """What this process sends about itself."""
+    """The facts that this process sends about itself, and the shards that it leads."""
 
     said: Said
     led: Sequence[int]

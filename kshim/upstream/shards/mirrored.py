@@ -55,8 +55,8 @@ FLUSH_S = 1.0
 MOST_AT_ONCE = 2_000
 """Limit of offsets in one flush; the others follow in the next one."""
 NEWEST_BY_NAME, FIRST_BY_ID = 9, 10
-"""Versions of OffsetCommit. With its id, the upstream cannot take a topic for a recreated one of the same
-name.
+"""The newest OffsetCommit that names topics, and the first that sends their ids. With an id, the upstream
+does not take a topic for a recreated one of the same name.
 """
 TAKEN = frozenset({ErrorCode.NONE, ErrorCode.UNKNOWN_TOPIC_ID})
 """Answers after which an offset is not sent again. UNKNOWN_TOPIC_ID: its topic is gone."""

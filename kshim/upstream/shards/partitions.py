@@ -46,7 +46,7 @@ Asked = TypeVar("Asked")
 
 
 class Fetched(NamedTuple):
-    """What a fetch has returned."""
+    """The result of a fetch."""
 
     data: bytes
     """Whole batches. The first one may begin before the requested offset."""

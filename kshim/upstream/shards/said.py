@@ -1,4 +1,4 @@
-"""What each kshim process sends to the others about itself, and which settings should not differ. Pure.
+"""The facts that each kshim process sends to the others, and checks that settings do not differ. Pure.
 
 It is JSON with a format number, in a member's subscription and in the assignments.
 """
@@ -23,7 +23,7 @@ Shares = Sequence[tuple["Said", Sequence[int]]]
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """What one kshim process sends about itself."""
+    """The facts that one kshim process sends about itself."""
 
     addresses: Mapping[str, Endpoint]
     """Where clients reach it, by listener name."""

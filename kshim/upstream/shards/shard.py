@@ -54,7 +54,7 @@ class Log(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """What all shards of a process share."""
+    """The parts and settings that all shards of a process share."""
 
     log: Log
     clock: Clock
@@ -103,7 +103,7 @@ class Shard:
         self.transactions = ShardTransactions()
         """The shard's transactions: those in the log once it is loaded, and those appended since."""
         self._unplaced: Counter[int] = Counter()
-        """By producer id: how many appends of its pending offsets are under way."""
+        """The number of appends under way of each producer's pending offsets, by producer id."""
         self._released: Deferred[None] | None = None
         """Fires when the log records that the shard is released. While it is set, nothing is answered."""
 

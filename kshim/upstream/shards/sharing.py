@@ -330,7 +330,7 @@ class SharedShards:
         self._groups.end_turn()
         self._shards[shard].tidy()
 
-    # ---- who leads what
+    # ---- leadership
 
     def _new_claim(self) -> ShardClaim:
         at = next(iter(self._addresses().values()))

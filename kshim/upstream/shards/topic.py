@@ -38,7 +38,7 @@ CONFIGS = {
     "unclean.leader.election.enable": "false",
 }
 TOPIC = 2
-"""The resource type of DescribeConfigs."""
+"""The resource type of a topic in DescribeConfigs."""
 TRIES = 60
 PAUSE_S = 0.25
 _NOT_YET = (

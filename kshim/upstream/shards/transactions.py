@@ -49,11 +49,11 @@ class ShardTransactions:
         self._open: dict[int, _Open] = {}
         """The open transactions, by producer id."""
         self._ended: dict[bytes, dict[bytes, bool]] = {}
-        """By an offset's key: the pending records to remove, and True for each that was committed."""
+        """The pending records to remove, each with True if it was committed; by their offset's key."""
         self._undecided: dict[bytes, int] = {}
-        """By an offset's key: the number of its pending records in open transactions."""
+        """The number of an offset's pending records in open transactions, by the offset's key."""
         self._markers: dict[int, int] = {}
-        """By producer id: the offset of its last marker."""
+        """The offset of each producer's last marker, by producer id."""
 
     def __bool__(self) -> bool:
         """True if pending records have to be removed, now or later."""
