@@ -1,4 +1,4 @@
-"""Wait for a condition, with a deadline: the only way these tests let time pass."""
+"""Waits for a condition, with a deadline. Tests wait in no other way."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ POLL_S = 0.02
 
 
 def wait_until(condition: Callable[[], T], timeout_s: float, what: str | Callable[[], str]) -> T:
-    """The first true value of `condition()`; AssertionError with `what` if there is none in time."""
+    """Return the first true value of `condition()`. Raises AssertionError with `what` after `timeout_s`."""
     deadline = time.monotonic() + timeout_s
     while not (value := condition()):
         if time.monotonic() > deadline:

@@ -1,6 +1,6 @@
-"""kafka-python 2.0, 2.2, 2.3 and 3.0 behind one set of names: the tests are written once.
+"""kafka-python 2.0, 2.2, 2.3 and 3.0 behind one set of names, so that tests are written once.
 
-Nothing here changes a client; it only calls the method that the installed version has.
+The functions do not change a client; they only call the method that the installed version has.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ if VERSION >= (3, 0):
 CAN_REJOIN = [name for name in ASSIGNORS if not (name == "sticky" and VERSION == (2, 0))]
 
 OF_TOPIC = 1
-"""The number of a config's source."""
+"""The number that DescribeConfigs gives the source of a topic's own config."""
 
 HAS_IDEMPOTENCE = VERSION >= (2, 2)
 
@@ -45,7 +45,7 @@ HAS_IDEMPOTENCE = VERSION >= (2, 2)
 # with any broker. A poll that has records still returns at once.
 POLL_MS = 5000
 
-# A killed server is back within a second: reconnect that often
+# A killed server is back within a second, so reconnect that often
 RECONNECT = {"reconnect_backoff_ms": 50, "reconnect_backoff_max_ms": 500}
 if "api_version_auto_timeout_ms" in KafkaConsumer.DEFAULT_CONFIG:
     RECONNECT["api_version_auto_timeout_ms"] = 20_000  # the default, 2 s, can be too short on a busy machine
@@ -63,12 +63,12 @@ def new_consumer(bootstrap: str, *topics: str, **options: Any) -> KafkaConsumer:
 
 
 def offset_and_metadata(offset: int, metadata: str = "") -> OffsetAndMetadata:
-    """`leader_epoch` came with kafka-python 2.1."""
+    """Make an OffsetAndMetadata. Before kafka-python 2.1 it has no `leader_epoch`."""
     return OffsetAndMetadata(*([offset, metadata, -1][: len(OffsetAndMetadata._fields)]))
 
 
 def until_served(call: Callable[[], T], timeout_s: float = 20) -> T:
-    """The result of `call`, retried while the server is starting."""
+    """Call `call`, again and again while the server is starting, and return the result."""
     deadline = time.monotonic() + timeout_s
     while True:
         try:
@@ -80,13 +80,13 @@ def until_served(call: Callable[[], T], timeout_s: float = 20) -> T:
 
 
 def commit(consumer: KafkaConsumer, offsets: dict[TopicPartition, int]) -> None:
-    """Commit until it is acknowledged: 3.0 raises when the connection is lost, 2.x retries by itself."""
+    """Commit until it is acknowledged. When the connection is lost, 3.0 raises, and 2.x retries by itself."""
     committed = {tp: offset_and_metadata(offset) for tp, offset in offsets.items()}
     until_served(lambda: consumer.commit(committed))
 
 
 def generation_id(consumer: KafkaConsumer) -> int:
-    """The generation the consumer is in; the client has no public name for it."""
+    """The consumer's generation. It is read from a private field, as the client has no public one."""
     return int(consumer._coordinator._generation.generation_id)
 
 
@@ -100,7 +100,7 @@ def read_all(bootstrap: str, topic: str, count: int, timeout_s: float = 20, **op
 
 
 def count_records(bootstrap: str, topic: str) -> int:
-    """How many records the topic has, of which none is deleted."""
+    """How many records a topic has, if none was deleted: the sum of its end offsets."""
     consumer = new_consumer(bootstrap)
     try:
         partitions = [TopicPartition(topic, p) for p in consumer.partitions_for_topic(topic) or ()]
@@ -118,7 +118,7 @@ def read_from(consumer: KafkaConsumer, topic: str, count: int, timeout_s: float 
 
 
 def poll_records(consumer: KafkaConsumer, count: int, timeout_s: float = 20) -> list[Any]:
-    """Poll until there are `count` records or more; AssertionError if they do not come in time."""
+    """Poll until there are `count` records or more. Raises AssertionError if they do not come in time."""
     records: list[Any] = []
     deadline = time.monotonic() + timeout_s
     while len(records) < count:
@@ -178,7 +178,7 @@ class Admin:
         self.client.create_partitions({name: NewPartitions(total)})
 
     def set_configs(self, topic: str, configs: dict[str, str]) -> None:
-        """Set configs of a topic; with 2.x its other configs go back to their defaults."""
+        """Set configs of a topic. With 2.x, its other configs return to their defaults."""
         self.client.alter_configs([ConfigResource(ConfigResourceType.TOPIC, topic, configs=configs)])
 
     def configs(self, topic: str) -> dict[str, str]:
@@ -228,7 +228,7 @@ class Admin:
         return {(tp.topic, tp.partition): committed.offset for tp, committed in offsets.items()}
 
     def delete_group(self, group_id: str) -> str:
-        """ "OK", or the name of Kafka's error without its ending `Error`."""
+        """Delete a group. Return "OK", or the name of Kafka's error without its ending `Error`."""
         if VERSION >= (3, 0):
             return str(self.client.delete_groups([group_id])[group_id]).removesuffix("Error")
         ((_, error),) = self.client.delete_consumer_groups([group_id])

@@ -1,4 +1,4 @@
-"""What a member process tells, a line of JSON for each event."""
+"""The events that a member process prints, one line of JSON for each."""
 
 from __future__ import annotations
 

@@ -43,7 +43,10 @@ def record_batch(
     headers: Sequence[tuple[str, bytes | None]] = (("h", b"x"),),
     timestamp_ms: int = 1_000,
 ) -> bytes:
-    """A record batch v2 with one record, by kafka-python's encoder; its API would refuse some of these."""
+    """A record batch v2 with one record, made by kafka-python's encoder.
+
+    Its API would refuse some arguments.
+    """
     builder = MemoryRecordsBuilder(2, 0, 1 << 20)
     builder.append(timestamp=timestamp_ms, key=key, value=value, headers=list(headers))
     builder.close()
@@ -66,7 +69,7 @@ class Raw(Wire):
         self._log, self._log_start = server.log, len(server.log)
 
     def log_lines(self) -> list[str]:
-        """The server's log lines about this connection; an earlier connection may have had the same port."""
+        """The server's log lines about this connection, without those about an earlier one from its port."""
         pattern = rf"\b{re.escape(self.address)}\b"
         return [line for line in self._log[self._log_start :] if re.search(pattern, line)]
 
@@ -76,7 +79,7 @@ class Raw(Wire):
         return self.frame()
 
     def is_closed_by_server(self) -> bool:
-        """Wait for the server to close: True; TimeoutError when it does not, False when it answers."""
+        """Return True when the server closes the connection, False when it answers. Raises TimeoutError."""
         try:
             return self.recv(1) == b""
         except ConnectionError:

@@ -1,4 +1,4 @@
-"""The jars that a `pom.xml` names, and classes compiled with them, kept in the cache."""
+"""Fetches the jars that a `pom.xml` names, compiles classes with them, and keeps both in the cache."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from integration.support.toolchain import kept, key_of, maven, need, run
 
 
 def fetch_jars(pom: Path, *properties: str) -> str:
-    """The class path of all that `pom` depends on; properties: its own, as "name=value". Raises Missing, also
-    where Java itself is missing.
+    """Return the class path with all dependencies of `pom`. properties: for the POM, as "name=value".
+
+    Raises Missing, also if Java itself is missing.
     """
     need("java")
     name = f"{pom.parent.name}-{key_of([pom], *properties)}"
@@ -22,7 +23,7 @@ def fetch_jars(pom: Path, *properties: str) -> str:
 
 
 def compile_with(class_path: str, *sources: Path) -> str:
-    """`class_path` with the classes of Java files in front of it. Raises Missing."""
+    """Compile Java files. Return `class_path` with their classes before it. Raises Missing."""
     name = "-".join((sources[0].parent.name, key_of(sources, class_path)))
 
     def compiled(classes: Path) -> None:

@@ -1,6 +1,7 @@
-"""As `integration.support.member`, with confluent-kafka: the same options, the same lines on stdout.
+"""Like `integration.support.member`, but with confluent-kafka. It takes the same options and prints the same
+lines.
 
-Run as `python -m integration.support.librdkafka_member JSON`. SIGTERM: close between two polls.
+Run it as `python -m integration.support.librdkafka_member JSON`. At SIGTERM it closes between two polls.
 """
 
 from __future__ import annotations
@@ -22,7 +23,10 @@ GENERATION_AT = len(b"CGMDv2:")
 
 
 def generation_id(consumer: Consumer) -> int:
-    """The generation the consumer is in; it stands at the front of what a transaction would be told."""
+    """The consumer's generation.
+
+    It is at the front of the group metadata, which is meant for transactions.
+    """
     told: bytes = consumer.consumer_group_metadata()
     assert told.startswith(b"CGMDv2:"), told
     return int(struct.unpack_from("=i", told, GENERATION_AT)[0])
@@ -41,7 +45,7 @@ def revoked(_: Consumer, partitions: list[TopicPartition]) -> None:
 
 
 def consume(consumer: Consumer, stopping: list[int]) -> None:
-    """Print what was read, then commit it: a record counts as consumed before its offset is committed."""
+    """Print the records that were read, and only then commit their offsets."""
     while not stopping:
         records = [each for each in consumer.consume(MOST_RECORDS, POLL_S) if each.error() is None]
         if not records:

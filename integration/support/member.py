@@ -1,7 +1,8 @@
-"""A member of a consumer group as a process of its own, so that a test can kill it.
+"""A member of a consumer group as a separate process, so that a test can kill it.
 
-Run as `python -m integration.support.member JSON`. It prints each event as a line of JSON on stdout. SIGTERM:
-close between two polls. SIGINT: KeyboardInterrupt out of poll(), then close, as Ctrl-C does.
+Run it as `python -m integration.support.member JSON`. It prints each event as a line of JSON on stdout. At
+SIGTERM it closes between two polls. At SIGINT, as with Ctrl-C, poll() raises KeyboardInterrupt, and then it
+closes.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ class Listener(ConsumerRebalanceListener):
 
 
 def consume(consumer: KafkaConsumer, stopping: list[int]) -> None:
-    """Print what was read, then commit it: a record counts as consumed before its offset is committed."""
+    """Print the records that were read, and only then commit their offsets."""
     while not stopping:
         try:
             batches = consumer.poll(timeout_ms=POLL_MS)

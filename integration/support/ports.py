@@ -1,7 +1,7 @@
 """Ports for servers that a test may stop and start again at the same address.
 
-Ephemeral ports will not do: while a server is down, an outgoing connection may get its port. A *slot* is a
-run of ports below the ephemeral ones. The process that holds the first port of a slot has the others for its
+Ephemeral ports are no use: while a server is down, an outgoing connection may get its port. A *slot* is a run
+of ports below the ephemeral ones. A process that holds a slot's first port may use the other ones for its
 server.
 """
 
@@ -13,11 +13,11 @@ from collections.abc import Iterable
 
 WIDTH = 8
 SLOTS = range(12_000, 20_000, WIDTH)
-"""Apache Kafka takes its own ports above this one."""
+"""The first ports of the slots. `integration/apache_kafka` picks the ports of its controllers above this range."""
 
 
 class Slot:
-    """A slot that is held as long as this object lives."""
+    """A slot. It is held as long as this object lives."""
 
     def __init__(self) -> None:
         for first in random.sample(SLOTS, len(SLOTS)):
@@ -25,7 +25,7 @@ class Slot:
             if held is not None and _are_free(range(first + 1, first + WIDTH)):
                 self._held = held
                 self.port = first + 1
-                """The first port that is free for the server and its brokers."""
+                """The first port for the server and its brokers."""
                 return
             if held is not None:
                 held.close()
@@ -33,7 +33,7 @@ class Slot:
 
 
 def _bound(port: int) -> socket.socket | None:
-    """A socket that keeps all others from using a port; None if the port is taken."""
+    """A socket that holds a port, so that nobody else can use it; None if the port is taken."""
     holder = socket.socket()
     try:
         holder.bind(("127.0.0.1", port))

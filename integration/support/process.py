@@ -1,4 +1,4 @@
-"""A process that prints lines while it runs: they are heard as they come, and its log is in a file."""
+"""A process that prints lines while it runs. Each line is handled as it comes; the log is in a file."""
 
 from __future__ import annotations
 
@@ -14,12 +14,15 @@ TIMEOUT_S = 20.0
 
 
 class Process:
-    """A running process. Whoever inherits says what it hears, and sets what that needs before it begins."""
+    """A running process. A subclass handles its lines in `_hear`.
+
+    The subclass must set the fields that `_hear` needs before it calls this class's constructor.
+    """
 
     def __init__(
         self, command: Sequence[str], log_path: Path, *, mode: str = "w", cwd: Path | None = None
     ) -> None:
-        """mode: "a" for a log that several share."""
+        """mode: "a" for a log file that several processes share."""
         self.log_path = log_path
         with log_path.open(mode) as log:
             self._process = subprocess.Popen(
@@ -31,11 +34,11 @@ class Process:
     def _read(self) -> None:
         assert self._process.stdout is not None
         for line in self._process.stdout:
-            if line.endswith("\n"):  # a killed process may leave half a line; it counts as not printed
+            if line.endswith("\n"):  # a killed process may leave half a line, which is ignored
                 self._hear(line.rstrip("\n"))
 
     def _hear(self, line: str) -> None:
-        """A line was printed. Called on a thread of its own."""
+        """Handle a line that the process has printed. Called on a separate thread."""
         raise NotImplementedError
 
     @property
@@ -43,41 +46,41 @@ class Process:
         return self._process.poll() is None
 
     def tell(self, line: str) -> None:
-        """Write a line to its standard input."""
+        """Write a line to the process's standard input."""
         assert self._process.stdin is not None
         self._process.stdin.write(line + "\n")
         self._process.stdin.flush()
 
     def stop(self, timeout_s: float = TIMEOUT_S) -> None:
-        """SIGTERM: it takes its leave."""
+        """Send SIGTERM, and wait until the process has ended in good order."""
         self._process.terminate()
         self.wait_gone(timeout_s)
 
     def kill(self) -> None:
-        """SIGKILL: nothing is flushed, nobody is told."""
+        """Send SIGKILL: the process flushes nothing and closes nothing. Wait until it has ended."""
         self._process.kill()
         self.wait_gone()
 
     def freeze(self) -> None:
-        """SIGSTOP: it stands still, and does not know."""
+        """Send SIGSTOP: the process stands still without noticing."""
         self._process.send_signal(signal.SIGSTOP)
 
     def thaw(self) -> None:
         self._process.send_signal(signal.SIGCONT)
 
     def wait_gone(self, timeout_s: float = TIMEOUT_S) -> None:
-        """Wait until it has ended, and all that it printed was heard."""
+        """Wait until the process has ended, and all its lines were handled."""
         wait_until(lambda: not self.running, timeout_s, lambda: f"the end of a process\n{self.report()}")
         self._reader.join(timeout_s)
 
     def end(self) -> None:
-        """Leave no process behind, whatever the test's outcome."""
+        """Kill the process if it still runs."""
         if self.running:
             self._process.kill()
         self._process.wait()
 
     def report(self) -> str:
-        """What a failed test shows about it."""
+        """The text that a failed test shows about the process."""
         raise NotImplementedError
 
     def _log_lines(self, most: int) -> list[str]:

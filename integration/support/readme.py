@@ -1,4 +1,4 @@
-"""The Python blocks of the README and other pages, made to use the test server's address."""
+"""The Python blocks of the README and other pages, with the test server's address."""
 
 from __future__ import annotations
 
@@ -16,6 +16,6 @@ def python_blocks(page: Path = README) -> list[str]:
 
 
 def block_with(word: str, bootstrap: str = NAMED, page: Path = README) -> str:
-    """The only block that contains `word`, for the server at `bootstrap`."""
+    """The only block that contains `word`, with `bootstrap` as the server's address."""
     (block,) = (block for block in python_blocks(page) if word in block)
     return block.replace(NAMED, bootstrap)

@@ -1,7 +1,7 @@
 """`kshim serve` as a separate process that a test may kill and start again.
 
-KSHIM_TEST_COMMAND replaces `python -m kshim`: any program that takes the same `serve` options and prints the
-same ready line can be put under these tests. `integration/apache_kafka` does so for Apache Kafka.
+KSHIM_TEST_COMMAND replaces `python -m kshim`, so these tests can run with any program that takes the same
+`serve` options and prints the same ready line. `integration/apache_kafka` is such a program for Apache Kafka.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ STOP_TIMEOUT_S = 20
 
 
 def run_to_end(*arguments: str, cwd: Path, timeout_s: float = 20) -> subprocess.CompletedProcess[str]:
-    """`kshim ARGUMENTS` run until it exits by itself."""
+    """Run `kshim ARGUMENTS` until it exits by itself."""
     return subprocess.run(
         [*COMMAND, *arguments], cwd=cwd, capture_output=True, text=True, timeout=timeout_s, check=False
     )
 
 
 class Server:
-    """A data directory and the process that serves it.
+    """A data directory, and the process that serves it.
 
-    `bootstrap` stays the same when it restarts, and its ports stay reserved meanwhile.
+    When the server restarts, `bootstrap` stays the same; the ports stay reserved meanwhile.
     """
 
     def __init__(
@@ -48,8 +48,8 @@ class Server:
         command: Sequence[str] = COMMAND,
         listeners: Sequence[str] = (),
     ) -> None:
-        """listeners: their names, if there are several, or one that is not plain; their ports follow each
-        other.
+        """listeners: the listeners' names, if there are several, or the only one is not plain. Their ports
+        are consecutive.
         """
         self.data_dir = data_dir
         self.options = list(options)
@@ -60,7 +60,7 @@ class Server:
         self.port = 0
         self._slot: Slot | None = None
         self.bootstrap = ""
-        """The addresses of all its brokers; `host` and `port` are those of the first."""
+        """The addresses of all brokers. `host` and `port` are those of the first broker."""
         self.stdout: list[str] = []
         self.log: list[str] = []
         self._process: subprocess.Popen[str] | None = None
@@ -76,7 +76,7 @@ class Server:
         return self._process is not None and self._process.poll() is None
 
     def start_at(self, slot: Slot) -> Server:
-        """Start at a slot whose ports the options name."""
+        """Start at the ports of a slot. The options must name these ports."""
         self._slot, self.port = slot, slot.port
         return self.start()
 
@@ -121,14 +121,14 @@ class Server:
         return done.stdout
 
     def why(self, group: str) -> Any:
-        """What `kshim why GROUP --json` prints."""
+        """The JSON that `kshim why GROUP --json` prints."""
         command = [*self.command, "why", group, "--json", "--data-dir", str(self.data_dir)]
         done = subprocess.run(command, capture_output=True, text=True, timeout=STOP_TIMEOUT_S, check=False)
         assert done.returncode == 0, f"{done.stderr}\n{self.report()}"
         return json.loads(done.stdout)
 
     def kill(self) -> None:
-        """SIGKILL: nothing is flushed, no client is told."""
+        """Send SIGKILL: the server flushes nothing and closes no connection. Wait until it has ended."""
         self.process.kill()
         self._wait()
 
@@ -136,12 +136,12 @@ class Server:
         return self.start()
 
     def stop(self, signal_number: int = signal.SIGTERM) -> int:
-        """Stop cleanly; returns the exit status."""
+        """Stop cleanly, and return the exit status."""
         self.process.send_signal(signal_number)
         return self._wait()
 
     def wait(self) -> int:
-        """Wait for a process that ends by itself; returns its exit status."""
+        """Wait until the server ends by itself, and return the exit status."""
         return self._wait()
 
     def _wait(self) -> int:
@@ -155,13 +155,13 @@ class Server:
         return status
 
     def rss_bytes(self) -> int:
-        """The resident memory now."""
+        """The server's resident memory now."""
         status = Path(f"/proc/{self.process.pid}/status").read_text()
         (line,) = (line for line in status.splitlines() if line.startswith("VmRSS:"))
         return int(line.split()[1]) * 1024
 
     def report(self) -> str:
-        """What a failed test shows about the server."""
+        """The text that a failed test shows about the server."""
         status = self._process.poll() if self._process else "not started"
         lines = "\n".join(self.log[-60:])
         return f"-- server {self.bootstrap} exit status {status}, stderr:\n{lines}"

@@ -22,13 +22,13 @@ from integration.support.process import Process
 
 KAFKA_PYTHON = "integration.support.member"
 LIBRDKAFKA = "integration.support.librdkafka_member"
-"""The programs that members are."""
+"""The modules that run as member processes."""
 ROOT = Path(__file__).resolve().parents[2]
 FEED_INTERVAL_S = 0.005
 
 
 class Member(Process):
-    """A handle of one member process: what it has printed so far, and signals to end it."""
+    """One member process: keeps the events it has printed so far, and sends signals to end it."""
 
     def __init__(
         self, name: str, options: dict[str, Any], log_path: Path, program: str = KAFKA_PYTHON
@@ -39,7 +39,7 @@ class Member(Process):
         self.consumed: list[tuple[int, int, str]] = []
         self.committed: dict[int, int] = {}
         self.commits_s: list[float] = []
-        """When commits were acknowledged."""
+        """The times at which commits were acknowledged."""
         self.failed_commits: list[str] = []
         self.said: set[str] = set()
         self.close_s = -1.0
@@ -80,11 +80,11 @@ class Member(Process):
         )
 
     def interrupt(self) -> None:
-        """As Ctrl-C: interrupts poll() wherever it is; the member then closes."""
+        """Interrupt poll() at any point, as Ctrl-C does. The member then closes."""
         self._process.send_signal(signal.SIGINT)
 
     def leave(self) -> None:
-        """Let the member close cleanly, and wait until it has."""
+        """Make the member close cleanly, and wait until it has."""
         self.stop()
         assert "closed" in self.said, self.report()
 
@@ -94,7 +94,7 @@ class Member(Process):
 
 
 class Feed:
-    """A producer that keeps sending numbered records and remembers which were acknowledged, and where."""
+    """A producer that keeps sending numbered records, and remembers the positions of acknowledged ones."""
 
     def __init__(self, bootstrap: str, topic: str, partitions: int, **options: Any) -> None:
         self.acknowledged: dict[tuple[int, int], str] = {}
@@ -120,7 +120,7 @@ class Feed:
         self.acknowledged[metadata.partition, metadata.offset] = value
 
     def widen(self, partitions: int, timeout_s: float = 20) -> None:
-        """Send to more partitions, as soon as the producer knows them."""
+        """Send to more partitions. Waits until the producer knows them."""
         wait_until(
             lambda: len(self._producer.partitions_for(self._topic)) == partitions,
             timeout_s,
@@ -140,8 +140,10 @@ class Feed:
         )
 
     def stop(self, timeout_s: float = 30) -> dict[tuple[int, int], str]:
-        """Stop the feed, which waits until each record is acknowledged or has failed. Returns {(partition,
-        offset): value}."""
+        """Stop the feed, and wait until each record is acknowledged or has failed.
+
+        Return {(partition, offset): value}.
+        """
         self._stopping.set()
         self._thread.join(timeout_s)
         self._producer.flush(timeout=timeout_s)
@@ -155,7 +157,7 @@ class Feed:
 class OffsetWatch:
     """Asks the server all the time for a group's committed offsets.
 
-    They must never go back, nor be below an offset whose commit a member has seen acknowledged.
+    An offset must never go back, nor be below one whose commit was acknowledged to a member.
     """
 
     def __init__(self, bootstrap: str, group_id: str, topic: str, members: list[Member]) -> None:
@@ -194,7 +196,7 @@ class OffsetWatch:
         self.looks += 1
 
     def acknowledged(self) -> dict[int, int]:
-        """The highest offset of each partition whose commit a member has seen acknowledged."""
+        """For each partition, the highest offset whose commit was acknowledged to a member."""
         offsets: dict[int, int] = {}
         for member in self._members:
             for partition, offset in dict(member.committed).items():
@@ -202,7 +204,7 @@ class OffsetWatch:
         return offsets
 
     def wait_look(self, timeout_s: float = 20) -> None:
-        """Wait until the server has been asked once more from now on."""
+        """Wait until the server has answered a question that was asked after this call."""
         looks = self.looks
         wait_until(
             lambda: self.looks > looks + 1,
@@ -221,7 +223,7 @@ def _close_quietly(admin: Admin) -> None:
 
 
 class Story:
-    """One group on one topic: starts members, and tells when they share all partitions."""
+    """One group on one topic: starts members, and waits until they share all partitions."""
 
     def __init__(
         self,
@@ -247,7 +249,7 @@ class Story:
         self.watch = OffsetWatch(bootstrap, self.group_id, topic, self.members)
 
     def reconnect(self) -> None:
-        """Call after the server was killed: see `Admin`."""
+        """Make a new admin client. Call it after the server was killed; see `Admin`."""
         _close_quietly(self.admin)
         self.admin = until_served(lambda: Admin(self.bootstrap))
 
@@ -267,8 +269,8 @@ class Story:
     def wait_shared(self, *members: Member, timeout_s: float = 20) -> None:
         """Wait until exactly these members share all partitions evenly, each partition owned by one.
 
-        Both the members and the server must say so. (Evenly, because cooperative-sticky moves partitions in
-        two rebalances and is Stable between them.)
+        Both the members and the server must report this. (It must be evenly, because cooperative-sticky moves
+        partitions in two rebalances, and the group is Stable between them.)
         """
         wait_until(
             lambda: self._shared_by(members) and self._described_as(members),
@@ -289,10 +291,8 @@ class Story:
         return described == {m.name: m.owned for m in members}
 
     def wait_consumed(self, timeout_s: float = 20) -> None:
-        """Wait until the members, including the dead ones, have consumed and committed all records
-        acknowledged so far.
-
-        So far, because the feed may go on in a thread of its own.
+        """Wait until the members, including dead ones, have consumed and committed all records that were
+        acknowledged before this call. The feed may go on in its thread meanwhile.
         """
         acknowledged = self.feed.acknowledged.copy()
         wait_until(
@@ -323,7 +323,7 @@ class Story:
         wait_until(lambda: {p for p, _ in list(acknowledged)} == self.partitions, 20, "a record in each")
 
     def longest_pause_s(self, since_s: float) -> float:
-        """The longest time after `since_s` in which the members got no record of some partition."""
+        """The longest time after `since_s` in which the members got no record from one of the partitions."""
         arrivals = sorted(arrival for member in self.members for arrival in list(member.arrivals))
         pauses = []
         for partition in self.partitions:
@@ -344,7 +344,7 @@ class Story:
             assert len(owned) == len(set(owned)), f"generation {generation}: {owners}"
 
     def generations(self) -> dict[int, dict[str, frozenset[int]]]:
-        """generation_id -> member -> the partitions it owned in it."""
+        """generation_id -> member -> the partitions that the member owned in that generation."""
         found: dict[int, dict[str, frozenset[int]]] = {}
         for member in self.members:
             for generation, owned in dict(member.generations).items():

@@ -1,4 +1,4 @@
-"""What tests need of other languages: their tools, and what these fetch and build, kept in a cache.
+"""Runs other languages' tools for tests, and keeps the files that they fetch and build in a cache.
 
 The cache is $KSHIM_CACHE, or ~/.cache/kshim.
 """
@@ -21,12 +21,12 @@ REASON_CHARACTERS = 2000
 
 
 class Missing(Exception):
-    """The machine lacks what a test needs; str() says what, and why."""
+    """The machine lacks something that a test needs. str() says what, and why."""
 
 
 @contextmanager
 def or_skip(who: str) -> Iterator[None]:
-    """Where `who` cannot run, that is an error in CI, and a skip elsewhere."""
+    """Skip the test if Missing is raised within the block; in CI, fail. who: the client that cannot run."""
     try:
         yield
     except Missing as error:
@@ -42,9 +42,9 @@ def cache_dir() -> Path:
 
 
 def kept(name: str, make: Callable[[Path], None]) -> Path:
-    """The file or directory of that name in the cache, made by `make(path)` if it is not there yet.
+    """Return a file or directory in the cache. If it does not exist yet, `make(path)` makes it.
 
-    It is made at another path and renamed, so that what is in the cache is complete.
+    It is made at another path and then renamed, so that everything in the cache is complete.
     """
     path = cache_dir() / name
     if not path.exists():
@@ -52,14 +52,14 @@ def kept(name: str, make: Callable[[Path], None]) -> Path:
             make(Path(directory) / name)
             try:
                 os.rename(Path(directory) / name, path)
-            except OSError:  # another process was quicker
+            except OSError:  # another process has made it first
                 if not path.exists():
                     raise
     return path
 
 
 def key_of(paths: Iterable[Path], *more: str) -> str:
-    """A short key of the contents of files, and of what else decides what is made of them."""
+    """A short key for a result, from the contents of its source files, and from `more` inputs."""
     key = hashlib.sha256()
     for path in sorted(paths):
         key.update(f"{path.parent.name}/{path.name} {path.stat().st_size}\n".encode() + path.read_bytes())
@@ -75,7 +75,7 @@ def need(*tools: str) -> None:
 
 
 def run(command: Sequence[str], *, cwd: Path, what: str, environment: Mapping[str, str] | None = None) -> str:
-    """The output of a tool that fetches or builds `what`. Raises Missing."""
+    """Run a tool that fetches or builds `what`, and return its output. Raises Missing."""
     tool = command[0]
     need(tool)
     try:

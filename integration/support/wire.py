@@ -1,4 +1,4 @@
-"""A bare connection to a broker, without a client library: sends and receives messages and frames."""
+"""A connection to a broker without a client library. It sends and receives messages and frames."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ API_KEYS = {request: api_key for api_key, (request, _) in MESSAGES.items()}
 
 
 def framed(version: int, request: Any, client_id: str = "wire") -> bytes:
-    """A request with its size in front, as it goes over the wire."""
+    """A request with its size before it, as it is sent."""
     api_key = API_KEYS[type(request)]
     header = RequestHeader(api_key=api_key, api_version=version, correlation_id=1, client_id=client_id)
     data = encode_request(header, request)
@@ -40,7 +40,7 @@ class Wire(socket.socket):
         self.sendall(framed(version, request))
 
     def response(self, version: int, api_key: ApiKey) -> Any:
-        """The next response. Raises ConnectionError, TimeoutError."""
+        """Read the next response. Raises ConnectionError, TimeoutError."""
         return decode_response(api_key, version, self.frame())[1]
 
     def ask(self, version: int, request: Any) -> Any:
@@ -49,12 +49,15 @@ class Wire(socket.socket):
         return self.response(version, API_KEYS[type(request)])
 
     def frame(self) -> bytes:
-        """The next frame, without its size. Raises ConnectionError, TimeoutError."""
+        """Read the next frame, and return it without its size. Raises ConnectionError, TimeoutError."""
         size: int = struct.unpack(">i", self.read(4))[0]
         return self.read(size)
 
     def read(self, count: int) -> bytes:
-        """Exactly `count` bytes; ConnectionError when the server closes before."""
+        """Read exactly `count` bytes.
+
+        Raises ConnectionError if the server closes before that, TimeoutError.
+        """
         data = bytearray()
         while len(data) < count:
             chunk = self.recv(count - len(data))
