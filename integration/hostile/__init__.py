@@ -4,7 +4,7 @@
     python -m integration.hostile stored-bomb half-frames
     python -m integration.hostile.crowd             ten thousand connections
 
-Nobody may stop all others: while an attack runs, the victim waits for no answer longer than a bound, and the
-server's memory stays within one. When the attacker is gone the memory is given back, and after `kill -9` the
-server is soon back with all that it had acknowledged to the victim.
+No client may stop all others. While an attack runs, there is a bound for the victim's wait for an answer, and
+one for the server's memory. When the attacker is gone, the server gives the memory back. After `kill -9` the
+server is soon back, with everything that it had acknowledged to the victim.
 """

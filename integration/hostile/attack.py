@@ -1,4 +1,4 @@
-"""What an attack is made of: volleys of frames, and the bounds that the server has to keep meanwhile."""
+"""The parts of an attack: volleys of frames, and the bounds that the server has to keep meanwhile."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from integration.support.wire import Wire
 
 MB = 1_000_000
 SENT_FACTOR = 4
-"""A request may take so many times its bytes: as a frame, decoded, and with what is made of it."""
+"""Memory that a request may take, as a multiple of its bytes: as a frame, decoded, and with its results."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,46 +22,48 @@ class Volley:
     in_flight: int = 1
     """How many frames a connection sends before it reads an answer."""
     reads: bool = True
-    """Whether answers are read at all."""
+    """False to read no answer."""
     repeat_s: float = 0
-    """Begin again with the first frame until that much time has passed."""
+    """How long to go on, beginning again with the first frame after the last; 0 sends the frames once."""
     byte_interval_s: float = 0
-    """Send single bytes, and wait that long before the next one; 0 sends whole frames."""
+    """The pause between two bytes, which are sent one by one; 0 sends whole frames."""
     speaks_http: bool = False
-    """Whether the frames are requests over HTTP, each of which ends its connection."""
+    """True if the frames are HTTP requests, each of which ends its connection."""
     hold_s: float = 0
     """How long the connections stay open after the last frame."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bounds:
-    """What the server has to keep."""
+    """The bounds that the server has to keep."""
 
     wait_ms: float = 100
-    """The longest that the victim may wait for an answer: processor time of the server, beside load."""
+    """The longest wait of the victim for an answer. Beside other load, only the server's processor time
+    counts.
+    """
     peak_bytes: int = 250 * MB
-    """The memory above that of the idle server, besides SENT_FACTOR times what was sent."""
+    """Most memory above the idle server's, in addition to SENT_FACTOR times the bytes that were sent."""
     kept_bytes: int = 64 * MB
-    """The memory above that of the idle server when the attacker is gone."""
+    """Most memory above the idle server's after the attacker is gone."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attack:
-    """One attack, on a server of its own."""
+    """One attack. It gets a new server."""
 
     name: str
     what: str
-    """What it does, in one line."""
+    """A line that says what the attack does."""
     arm: Callable[[Wire], Sequence[Volley]]
-    """Makes what the attack needs on the server, such as topics, and returns the volleys."""
+    """Prepares the server, for example by creating topics, and returns the volleys."""
     listeners: Sequence[str] = ()
-    """Names of the server's listeners, if there are several; it strikes at the last."""
+    """The names of the server's listeners, if there are several. The last one is attacked."""
     options: Sequence[str] = ()
-    """Of the server."""
+    """The server's command-line options."""
     bounds: Bounds = Bounds()
     tls: bool = False
-    """Whether it strikes at a listener with TLS. The victim stays at the plain one."""
+    """True to attack a listener with TLS. The victim uses the plain one."""
     asks_wide: bool = False
-    """Whether the victim also asks for so much that the server reads and writes it aside."""
+    """True if the victim also sends requests so large that the server reads and writes them aside."""
     quick: bool = False
-    """Whether it takes a few seconds, on a server that keeps the bounds."""
+    """True if the attack takes only a few seconds, on a server that keeps the bounds."""

@@ -1,4 +1,4 @@
-"""Record batches that only an attacker would make, quickly."""
+"""Makes record batches that only an attacker would send. It is fast."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def _zstd(record: bytes, count: int) -> bytes:
 def bomb(count: int, *, ahead_ms: int = 0, max_ahead_ms: int | None = None, record: bytes = KEYLESS) -> bytes:
     """A batch of `count` equal records, compressed to nearly nothing.
 
-    ahead_ms: how far their timestamp is ahead of the clock; max_ahead_ms: that of the header's largest
-    timestamp, if it is another.
+    ahead_ms: how far the records' timestamp is ahead of the clock. max_ahead_ms: how far the header's largest
+    timestamp is ahead, if it differs.
     """
     base_ms = now_ms() + ahead_ms
     max_ms = base_ms if max_ahead_ms is None else now_ms() + max_ahead_ms
@@ -41,7 +41,7 @@ def bomb(count: int, *, ahead_ms: int = 0, max_ahead_ms: int | None = None, reco
 
 
 def batch(payload: bytes, count: int, compression: Compression, base_ms: int, max_ms: int) -> bytes:
-    """A batch of that payload, with what its header says."""
+    """A batch with this payload, and with these fields in its header."""
     covered = _COVERED.pack(compression, count - 1, base_ms, max_ms, -1, -1, -1, count)
     crc = crc32c.crc32c(payload, crc32c.crc32c(covered))
     size_behind = _BEFORE.size - 12 + len(covered) + len(payload)

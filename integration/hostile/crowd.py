@@ -47,7 +47,7 @@ class Crowd:
             yield connection
 
     def add_slow(self, connection: socket.socket) -> None:
-        """Send a request, one byte at a time."""
+        """Send a request byte by byte."""
         left = bytearray(HEARTBEAT)
 
         def send() -> None:
@@ -59,7 +59,7 @@ class Crowd:
         self._later(SLOW_PAUSE_S, send)
 
     def add_busy(self, connection: socket.socket, share: float) -> None:
-        """Ask again and again; `share`, from 0 to 1, of the first pause is left out."""
+        """Send requests again and again. share: the part of the first pause to leave out, from 0 to 1."""
         self._selector.register(connection, selectors.EVENT_READ)
 
         def ask() -> None:

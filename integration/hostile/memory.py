@@ -1,4 +1,4 @@
-"""How much memory a process takes: of its own, without the pages of the files that it has mapped.
+"""Measures the memory of a process, without the pages of mapped files.
 
 The pages of the server's data file count as resident, but the system can take them back at any time.
 """
@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 INTERVAL_S = 0.02
 MOST_BYTES = 3_000_000_000
-"""A server that takes more is killed, before it takes all that the machine has."""
+"""A server that takes more is killed, before it takes all memory of the machine."""
 
 
 class Sample(NamedTuple):
@@ -38,7 +38,7 @@ def _parts(lines: list[str]) -> list[tuple[str, str, str]]:
 
 
 def own_bytes(pid: int) -> int:
-    """The memory that a process has for itself now; 0 if it is gone."""
+    """The anonymous memory of a process now; 0 if the process is gone."""
     status = _status(pid)
     return status.get("RssAnon", 0) + status.get("RssShmem", 0)
 
@@ -49,7 +49,7 @@ class MemoryWatch:
     def __init__(self, pid: int) -> None:
         self.samples: list[Sample] = []
         self.killed = False
-        """Whether the process was killed because it took too much."""
+        """True if the process was killed because it took too much memory."""
         self._pid = pid
         self._file_bytes = 0
         self._stopping = threading.Event()
@@ -73,7 +73,7 @@ class MemoryWatch:
                 os.kill(self._pid, signal.SIGKILL)
 
     def above_idle_bytes(self) -> int:
-        """Now."""
+        """The memory above the idle process's, now."""
         return own_bytes(self._pid) - self.idle_bytes
 
     def peak_bytes(self, since_s: float, until_s: float) -> int:
@@ -82,7 +82,7 @@ class MemoryWatch:
         return max(found, default=self.idle_bytes) - self.idle_bytes
 
     def peak_of_all_bytes(self) -> int:
-        """As `peak_bytes`, of all time, and with what the system has seen between two samples."""
+        """Like `peak_bytes`, for all time, and including the system's own high-water mark."""
         sampled = max((sample.own_bytes for sample in self.samples), default=self.idle_bytes)
         seen = _status(self._pid).get("VmHWM", 0) - self._file_bytes if self._high_water_is_new else 0
         return max(sampled, seen) - self.idle_bytes

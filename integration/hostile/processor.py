@@ -1,4 +1,4 @@
-"""How long a process has computed, and how long it was kept from it by other work."""
+"""Measures how long a process has computed, and how long other work has kept it from computing."""
 
 from __future__ import annotations
 
@@ -11,17 +11,18 @@ TICKS_IN_S = os.sysconf("SC_CLK_TCK")
 
 
 class Times(NamedTuple):
-    """The times of all threads of a process that live, together; 0 if the process is gone."""
+    """Total times of all living threads of a process; 0 if the process is gone."""
 
     ran_s: float
-    """How long they have had a processor."""
+    """How long the threads have run on a processor."""
     starved_s: float
-    """How long they were ready to run while other work had the processors."""
+    """How long the threads were ready to run while other work had the processors."""
 
 
 def stolen_s() -> float:
-    """How long other machines on the same host had the processors of this one, all together; 0 if the system
-    does not say.
+    """The total time in which other machines on the same host had the processors of this one.
+
+    0 if the system does not report it.
     """
     with contextlib.suppress(OSError, ValueError, IndexError):
         return int(Path("/proc/stat").read_text().split(None, 9)[8]) / TICKS_IN_S
@@ -29,7 +30,7 @@ def stolen_s() -> float:
 
 
 def times(pid: int) -> Times:
-    """The times of a process; zeros if the system does not say."""
+    """The times of a process; zeros if the system does not report them."""
     ran_ns = waited_ns = 0
     tasks = Path(f"/proc/{pid}/task")
     with contextlib.suppress(OSError, ValueError, IndexError):

@@ -1,4 +1,4 @@
-"""The requests that several attacks need."""
+"""Requests that several attacks need."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ def new_topic(name: str, partitions: int = 1, configs: Mapping[str, str] | None 
 def create_topic(
     wire: Wire, name: str = TOPIC, partitions: int = 1, configs: Mapping[str, str] | None = None
 ) -> None:
-    """Raises AssertionError if the server refuses it."""
+    """Create a topic. Raises AssertionError if the server refuses it."""
     topics = (new_topic(name, partitions, configs),)
     (created,) = wire.ask(4, CreateTopicsRequest(topics=topics, timeout_ms=TIMEOUT_MS)).topics
     assert created.error_code == ErrorCode.NONE, created
 
 
 def produce(*entries: bytes, transactional_id: str | None = None, topic: str = TOPIC) -> bytes:
-    """A frame with that many batches, all for partition 0."""
+    """A Produce frame with these batches, all for partition 0."""
     data = tuple(PartitionProduceData(index=0, records=records) for records in entries)
     request = ProduceRequest(
         transactional_id=transactional_id,
@@ -51,7 +51,7 @@ def produce(*entries: bytes, transactional_id: str | None = None, topic: str = T
 
 
 def fetch(max_bytes: int, *, offset: int = 0, isolation_level: int = 0) -> bytes:
-    """A frame that asks for partition 0 from `offset` on."""
+    """A Fetch frame for partition 0, from `offset` on."""
     partition = FetchPartition(partition=0, fetch_offset=offset, partition_max_bytes=max_bytes)
     request = FetchRequest(
         max_wait_ms=100,
@@ -64,14 +64,14 @@ def fetch(max_bytes: int, *, offset: int = 0, isolation_level: int = 0) -> bytes
 
 
 def list_offsets(timestamp: int) -> bytes:
-    """A frame that looks for a timestamp in partition 0."""
+    """A ListOffsets frame for a timestamp in partition 0."""
     partition = ListOffsetsPartition(partition_index=0, timestamp=timestamp)
     topic = ListOffsetsTopic(name=TOPIC, partitions=(partition,))
     return framed(7, ListOffsetsRequest(replica_id=-1, topics=(topic,)))
 
 
 def answers(wire: Wire, frames: Sequence[bytes], in_flight: int) -> list[bytes]:
-    """The answers to all frames, of which so many are under way at a time."""
+    """Send frames, `in_flight` at a time, and return the answers to all."""
     found: list[bytes] = []
     for start in range(0, len(frames), in_flight):
         chunk = frames[start : start + in_flight]
@@ -81,7 +81,7 @@ def answers(wire: Wire, frames: Sequence[bytes], in_flight: int) -> list[bytes]:
 
 
 def producer_id(wire: Wire, transactional_id: str) -> tuple[int, int]:
-    """Producer id and epoch of a transactional id, as soon as its coordinator is ready."""
+    """Return the producer id and epoch of a transactional id. Waits until its coordinator is ready."""
     wire.ask(2, FindCoordinatorRequest(key="first", key_type=TRANSACTION))
     request = InitProducerIdRequest(transactional_id=transactional_id, transaction_timeout_ms=TIMEOUT_MS)
     response = wire.ask(1, request)

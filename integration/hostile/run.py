@@ -1,4 +1,4 @@
-"""One attack on one server, from its start to its return after `kill -9`."""
+"""Runs one attack on one server, from the server's start to its return after `kill -9`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ AFTERMATH_S = 1.0
 REST_S = 10.0
 RETURN_S = 10.0
 FORGED = "FORGED"
-"""Stands at the beginning of a line where an attacker tries to write one into the server's log."""
+"""The beginning of each line that an attacker tries to write into the server's log."""
 _LOG_LINE = re.compile(
     rf"\d{{4}}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{{3}} [A-Z]+ +(?!{FORGED})[^\x00-\x1f\x7f-\x9f]*"
 )
@@ -33,7 +33,7 @@ _LOG_LINE = re.compile(
 
 @dataclass
 class Part:
-    """What happened during one volley."""
+    """The results of one volley."""
 
     label: str
     tally: Tally
@@ -43,7 +43,7 @@ class Part:
 
 @dataclass
 class Report:
-    """What happened during one attack."""
+    """The results of one attack."""
 
     attack: Attack
     parts: list[Part] = field(default_factory=list)
@@ -63,9 +63,9 @@ class Patience:
     """How the victim's wait is judged."""
 
     factor: float = 1
-    """What its bound is multiplied with."""
+    """The factor for the bound of its wait."""
     beside_load: bool = False
-    """The machine has other work: time in which that had the processors does not count."""
+    """True if the machine has other work, too. Time in which that work had the processors does not count."""
 
     def length_ms(self, wait: Wait) -> float:
         return wait.own_ms if self.beside_load else wait.ms
@@ -76,7 +76,7 @@ BESIDE_LOAD = Patience(factor=2, beside_load=True)
 
 
 def run(attack: Attack, directory: Path, patience: Patience = QUIET) -> Report:
-    """Returns what happened, and which bounds were broken."""
+    """Run an attack, and return its results, with the bounds that were broken."""
     options = _with_tls(directory) if attack.tls else attack.options
     server = Server(directory / "data", options, listeners=attack.listeners).start()
     report = Report(attack)
@@ -117,7 +117,7 @@ def _attack(server: Server, attack: Attack, report: Report, patience: Patience) 
 
 
 def _with_tls(directory: Path) -> list[str]:
-    """The options of a server with a second listener."""
+    """The options of a server with a second listener, which has TLS."""
     properties = make(directory / "certificates").server
     settings = [word for name, text in properties.items() for word in ("--set", f"{name}={text}")]
     return ["--listen", "PLAINTEXT://127.0.0.1:0,SSL://127.0.0.1:0", *settings]
@@ -129,7 +129,9 @@ def _struck_port(server: Server) -> int:
 
 
 def _strike_all(server: Server, volleys: Sequence[Volley], report: Report) -> Iterator[tuple[Volley, Tally]]:
-    """Each volley begins when the server answers again after the one before; one that does not is killed."""
+    """Strike with each volley, and yield its tally. Before the next one, wait until the server answers again;
+    kill it if it does not.
+    """
     for volley in volleys:
         if not server.running:
             return
@@ -152,7 +154,7 @@ def _answers(server: Server) -> bool:
 
 
 def _rest(server: Server, memory: MemoryWatch, bounds: Bounds) -> None:
-    """Wait until the memory is given back; at least for a while, for what the attack does afterwards."""
+    """Wait until the memory is given back, but at least AFTERMATH_S, as an attack may have late effects."""
     deadline = time.monotonic() + REST_S
     time.sleep(AFTERMATH_S)
     while server.running and memory.above_idle_bytes() > bounds.kept_bytes and time.monotonic() < deadline:
@@ -195,7 +197,7 @@ def _judge(
 
 
 def _faults_of_return(server: Server, account: Account, report: Report) -> list[str]:
-    """Kill the server, start it again and look for the victim's records."""
+    """Kill the server, start it again, and check that it has the victim's records. Return what is wrong."""
     if server.running:
         server.kill()
     began_s = time.monotonic()

@@ -1,4 +1,4 @@
-"""Sends the volleys of an attack, and counts what comes back."""
+"""Sends the volleys of an attack, and counts the answers."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from schemas.message import MalformedMessage
 from schemas.registry import decode_response
 
 LIMIT_S = 15
-"""How long one volley may take."""
+"""Longest time of one volley."""
 SMALL_BYTES = 64 * 1024
-"""A larger answer is not looked into."""
+"""Largest answer that is decoded, to find errors in it."""
 RECEIVE_BYTES = 1 << 20
 UNREAD_BUFFER_BYTES = 4096
 
 
 @dataclass
 class Tally:
-    """What became of the requests."""
+    """Counts of what happened to the requests of a volley."""
 
     requests: int = 0
     sent_bytes: int = 0
     answered: int = 0
     refused: int = 0
-    """Answered with an error code."""
+    """Requests that were answered with an error code."""
     closed: int = 0
     """Connections that the server closed, or did not accept."""
     unanswered: int = 0
@@ -50,7 +50,7 @@ class _Attacker(Wire):
         """API key and version of the requests that wait for an answer."""
 
     def read_answer(self) -> bytes:
-        """The next answer; of a large one only the size is kept, with no content."""
+        """Read the next answer, and return it; empty if it is large or HTTP."""
         if self.speaks_http:
             while self.recv(RECEIVE_BYTES):
                 pass
@@ -177,7 +177,7 @@ def _is_closed(attacker: _Attacker) -> bool:
 
 
 def _is_refusal(api_key: int, version: int, answer: bytes) -> bool:
-    """Whether any part of the answer has an error code."""
+    """True if any part of the answer has an error code."""
     with contextlib.suppress(MalformedMessage, KeyError, ValueError):
         return bool(answer) and _has_error(decode_response(api_key, version, answer)[1])
     return False

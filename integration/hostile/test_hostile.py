@@ -1,4 +1,4 @@
-"""The quick attacks as tests; `python -m integration.hostile` has all."""
+"""The quick attacks as tests. `python -m integration.hostile` runs all attacks."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from integration.hostile.run import Patience, run
 from integration.support.server import FOREIGN_COMMAND
 
 PATIENCE = Patience(factor=4, beside_load=True)
-"""Processors that others use as well compute more slowly; an attack that succeeds takes seconds of them."""
+"""Shared processors compute more slowly. An attack that succeeds takes seconds of processor time."""
 
 pytestmark = pytest.mark.skipif(bool(FOREIGN_COMMAND), reason="the bounds are kshim's")
 

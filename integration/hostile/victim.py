@@ -1,5 +1,6 @@
-"""An ordinary client, in a process of its own: heartbeats, commits, produces and fetches small records, and
-measures how long it waits for each answer."""
+"""An ordinary client in a separate process. It sends heartbeats, commits offsets, produces and fetches small
+records, and measures how long it waits for each answer.
+"""
 
 from __future__ import annotations
 
@@ -36,23 +37,23 @@ PATIENCE_S = 15
 START_TIMEOUT_S = 30
 SESSION_TIMEOUT_MS = 120_000
 DISK_MS = 1000
-"""The disk may keep a commit waiting for as long; the server computes nothing meanwhile."""
+"""The longest that the disk may delay a commit. The server computes nothing meanwhile."""
 FETCH_BYTES = 1 << 20
 WIDE_REQUEST = MetadataRequest(
     topics=tuple(MetadataRequestTopic(name=f"unknown-{number}") for number in range(2_500)),
     allow_auto_topic_creation=False,
 )
-"""More than the server reads and writes at once."""
+"""A request so large that the server reads and writes it aside."""
 
 
 class Wait(NamedTuple):
-    """One request of the victim."""
+    """The victim's wait for the answer to one request."""
 
     request: str
     began_s: float
     ended_s: float
     starved_s: float = 0
-    """How long the server or the victim was kept from a processor meanwhile."""
+    """How long other work kept the server or the victim from a processor meanwhile."""
     ran_s: float = 0
     """How long the server computed meanwhile."""
 
@@ -62,7 +63,7 @@ class Wait(NamedTuple):
 
     @property
     def own_ms(self) -> float:
-        """The processor time of the server, and what it waited beyond DISK_MS without computing.
+        """The server's processor time, plus the rest of the wait beyond DISK_MS.
 
         Time in which other work had the processors does not count.
         """
@@ -73,20 +74,20 @@ class Wait(NamedTuple):
 
 @dataclass
 class Account:
-    """What the victim has seen."""
+    """The victim's report."""
 
     waits: list[Wait] = field(default_factory=list)
     acknowledged: dict[int, bytes] = field(default_factory=dict)
-    """Offset -> value."""
+    """The values of acknowledged records, by offset."""
     failures: list[str] = field(default_factory=list)
 
     def worst(self, since_s: float, until_s: float, length_ms: Callable[[Wait], float]) -> Wait:
-        """The longest wait of those that lay at least in part between these times."""
+        """The longest of the waits that were, at least in part, between these times."""
         found = [wait for wait in self.waits if wait.ended_s >= since_s and wait.began_s <= until_s]
         return max(found, key=length_ms, default=Wait("no request", since_s, until_s))
 
     def worst_within_ms(self, since_s: float, until_s: float, length_ms: Callable[[Wait], float]) -> float:
-        """The longest part of a wait that lay between these times."""
+        """The length of the longest part of a wait between these times."""
         parts = (
             1000 * (min(wait.ended_s, until_s) - max(wait.began_s, since_s)) - (wait.ms - length_ms(wait))
             for wait in self.waits
@@ -94,7 +95,7 @@ class Account:
         return max((0, *parts))
 
     def baseline_ms(self, before_s: float, length_ms: Callable[[Wait], float]) -> float:
-        """The longest wait of those that ended before that time."""
+        """The longest of the waits that ended before `before_s`."""
         return max((length_ms(wait) for wait in self.waits if wait.ended_s < before_s), default=0)
 
     def count(self, since_s: float, until_s: float) -> int:
@@ -102,11 +103,11 @@ class Account:
 
 
 class Refused(Exception):
-    """An answer with an error code."""
+    """The server has answered with an error code."""
 
 
 class _Client:
-    """The victim's side."""
+    """The victim's connection, and its requests."""
 
     def __init__(self, host: str, port: int, server_pid: int, account: Account, *, asks_wide: bool) -> None:
         self._asks_wide = asks_wide
@@ -120,7 +121,7 @@ class _Client:
         self._wire.close()
 
     def work(self) -> None:
-        """One round. Raises Refused, OSError."""
+        """Send each kind of request once. Raises Refused, OSError."""
         number = len(self._account.acknowledged)
         self._heartbeat()
         self._produce(f"record {number}".encode())
@@ -145,7 +146,7 @@ class _Client:
         return response
 
     def _times(self) -> Times:
-        """The server's times; the victim starves like the server."""
+        """The server's times. The time in which the victim starved is added to the server's."""
         server, own = times(self._server_pid), times(os.getpid())
         return Times(server.ran_s, stolen_s() + server.starved_s + own.starved_s)
 
@@ -228,7 +229,7 @@ def fetch_request(offset: int) -> FetchRequest:
 
 
 def _run(host: str, port: int, server_pid: int, asks_wide: bool, pipe: Connection) -> None:
-    """The victim's process: works until it is told to stop, or until the server is gone."""
+    """Work as the victim, in its process, until a message asks to stop, or until the server is gone."""
     account = Account()
     client: _Client | None = None
     while not pipe.poll(PAUSE_S):
@@ -248,10 +249,10 @@ def _run(host: str, port: int, server_pid: int, asks_wide: bool, pipe: Connectio
 
 
 class Victim:
-    """The victim's process; it works as soon as this exists."""
+    """The victim's process. It begins to work when this object is made."""
 
     def __init__(self, host: str, port: int, server_pid: int, *, asks_wide: bool = False) -> None:
-        """asks_wide: whether it also asks for what the server reads and writes aside."""
+        """asks_wide: True to send requests, too, that the server reads and writes aside."""
         context = multiprocessing.get_context("spawn")  # a thread of this process may hold a lock
         self._pipe, theirs = context.Pipe()
         arguments = host, port, server_pid, asks_wide, theirs
@@ -263,7 +264,7 @@ class Victim:
             raise AssertionError(f"the victim does not work within {START_TIMEOUT_S} s")
 
     def stop(self) -> Account:
-        """The account, when its last request is answered, or has timed out."""
+        """Stop the victim after its last request is answered or timed out, and return its account."""
         with contextlib.suppress(OSError):  # it has ended by itself, because the server is gone
             self._pipe.send("stop")
         try:

@@ -1,4 +1,4 @@
-"""All attacks, a module for each family."""
+"""All attacks, with one module for each family."""
 
 from __future__ import annotations
 

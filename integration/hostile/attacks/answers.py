@@ -31,7 +31,7 @@ from schemas.messages.sync_group import SyncGroupRequest
 GROUP = "answered"
 BROKER_RESOURCE = 4
 LONGEST_METADATA_BYTES = 4096
-"""That a commit may have (offset.metadata.max.bytes)."""
+"""The longest metadata that a commit may have (offset.metadata.max.bytes)."""
 PARTITIONS = 1900
 WIDE_PARTITIONS = 9_000
 MEMBER_BYTES = 30 * MB
@@ -41,7 +41,7 @@ JOIN_VERSION = 9
 
 
 def _offset_fetch(wire: Wire) -> Sequence[Volley]:
-    """All offsets of a group take 8 MB."""
+    """Ask for all offsets of a group: 8 MB."""
     create_topic(wire, partitions=PARTITIONS)
     for first in range(0, PARTITIONS, 100):
         partitions = tuple(
@@ -83,8 +83,10 @@ def _join_request(member_id: str, metadata: bytes, instance_id: str) -> JoinGrou
 
 
 def _joining_group(wire: Wire, other: Wire, member_bytes: int) -> tuple[str, str, int]:
-    """Make a group that waits for its leader's assignments, and return the leader's id, the other member's id
-    and the generation. The leader has little metadata, the other member has much.
+    """Make a group that waits for its leader's assignments. The leader has little metadata, the other member
+    much.
+
+    Return the leader's id, the other member's id, and the generation.
     """
     _join(wire, "", b"", "leader")
     first = wire.response(JOIN_VERSION, ApiKey.JOIN_GROUP)
@@ -124,7 +126,7 @@ def _describe_configs(wire: Wire) -> Sequence[Volley]:
 
 
 def _join_group(wire: Wire) -> Sequence[Volley]:
-    """A leader that joins again, while its assignments are awaited, gets the same answer."""
+    """Join again as the leader while its assignments are awaited: it gets the same large answer each time."""
     with Wire(*wire.getpeername(), timeout_s=60) as other:
         leader_id, _, _ = _joining_group(wire, other, MEMBER_BYTES)
     request = _join_request(leader_id, b"", "leader")

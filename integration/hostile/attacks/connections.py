@@ -1,4 +1,4 @@
-"""Attacks with connections: many, idle, slow; and with names that try to write into the log."""
+"""Attacks with many, idle or slow connections, and with names that try to forge lines in the log."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def _log_injection(wire: Wire) -> Sequence[Volley]:
 
 
 def _naming(name: str) -> list[tuple[int, Any]]:
-    """Requests, with their versions, that lead to lines with that name in the log."""
+    """Requests, with their versions, that make the server log lines with `name`."""
     join = JoinGroupRequest(
         group_id=name,
         session_timeout_ms=10_000,

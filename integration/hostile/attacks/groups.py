@@ -136,8 +136,9 @@ def _pending_members(wire: Wire) -> Sequence[Volley]:
 
 
 def _aborted_index(wire: Wire) -> Sequence[Volley]:
-    """The producer's batches and the markers between them go out without a word of the coordinator, for which
-    it is one transaction."""
+    """Send batches of a producer, and markers between them, without the coordinator, which sees one
+    transaction.
+    """
     create_topic(wire)
     number, epoch = producer_id(wire, "aborting")
     _add_partition(wire, "aborting", number, epoch)

@@ -1,4 +1,4 @@
-"""Attacks on a listener with TLS: handshakes cost the server much, and the client next to nothing."""
+"""Attacks on a listener with TLS. A handshake costs the server much, and the client nearly nothing."""
 
 from __future__ import annotations
 
@@ -16,11 +16,13 @@ RECORD_HEADER = struct.Struct(">BHH")
 HANDSHAKE, TLS_1_2, LARGEST_RECORD = 0x16, 0x0303, 1 << 14
 
 BOUNDS = Bounds(kept_bytes=100 * MB)
-"""What OpenSSL has freed, malloc keeps for the next connections: a thousand take no more the tenth time."""
+"""malloc keeps the memory that OpenSSL frees for the next connections. A thousand connections take no more
+memory the tenth time.
+"""
 
 
 def client_hello() -> bytes:
-    """What a client begins with. Sent again and again, each costs the server a signature."""
+    """The first message of a client. Each one that is sent costs the server a signature."""
     incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     session = context.wrap_bio(incoming, outgoing, server_hostname="localhost")
@@ -46,7 +48,7 @@ def _half(wire: Wire) -> Sequence[Volley]:
 
 
 def _long(wire: Wire) -> Sequence[Volley]:
-    """A first message of 16 MB, as far as TLS can announce it."""
+    """Send a first message of 16 MB, the longest that TLS can announce."""
     start = RECORD_HEADER.pack(HANDSHAKE, TLS_1_2, LARGEST_RECORD)
     message = b"\1" + (1 << 24 - 1).to_bytes(3) + bytes(LARGEST_RECORD - 4)
     more = RECORD_HEADER.pack(HANDSHAKE, TLS_1_2, LARGEST_RECORD) + bytes(LARGEST_RECORD)

@@ -1,4 +1,6 @@
-"""Attacks at the HTTP listener: large answers about what clients of Kafka have made, and slow connections."""
+"""Attacks on the HTTP listener: large answers about groups and topics that clients have made; slow
+connections.
+"""
 
 from __future__ import annotations
 

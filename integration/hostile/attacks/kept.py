@@ -1,4 +1,4 @@
-"""Attacks that make the server keep what they sent, or what it decoded from that."""
+"""Attacks that make the server keep sent bytes, or objects decoded from them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from schemas.messages.offset_delete import (
 from schemas.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 
 MANY = 98_000
-"""A request may have 100,000 elements."""
+"""Nearly as many elements as one request may have: 100,000."""
 GROUP = "attacker"
 LONGEST_ID = 32_000
 LONG_SESSION_MS = 1_800_000
@@ -84,7 +84,7 @@ def _protocols(wire: Wire) -> Sequence[Volley]:
 
 
 def _parked(wire: Wire) -> Sequence[Volley]:
-    """The first member does not join again, so that the others wait for it."""
+    """Join with many members that wait for the first one, which does not join again."""
     names = _names("p", 9_000)
     wire.ask(3, _join(*names))
     frame = framed(3, _join(*names))
@@ -102,7 +102,7 @@ def _idle_connections(wire: Wire) -> Sequence[Volley]:
 
 
 def _rebalances(wire: Wire) -> Sequence[Volley]:
-    """Each member is alone in its group, and the leader, so each JoinGroup begins a rebalance."""
+    """Join as the only member of a group, again and again, so that each JoinGroup begins a rebalance."""
     volleys = []
     common = _names("p", 1)
     for label, beginning, count in (
@@ -137,7 +137,7 @@ def _pending_ids(wire: Wire) -> Sequence[Volley]:
 
 
 def _joins_again(wire: Wire) -> Sequence[Volley]:
-    """A subscription changes from some names to others."""
+    """Join again with a subscription to other names each time."""
     member_id = wire.ask(3, _join(_subscription(["t"]))).member_id
     subscriptions = [
         _subscription([f"{letter}{number}-".ljust(100, "t") for number in range(90_000)]) for letter in "ab"
@@ -147,7 +147,7 @@ def _joins_again(wire: Wire) -> Sequence[Volley]:
 
 
 def _departed(wire: Wire) -> Sequence[Volley]:
-    """One member keeps the join phase of a group open; others come and go meanwhile."""
+    """Keep the join phase of a group open with one member, while others join and leave."""
     stays = wire.ask(5, _join(*_names("p", 1), group_instance_id="stays")).member_id
     frames = []
     for number in range(3_000):
@@ -160,7 +160,9 @@ def _departed(wire: Wire) -> Sequence[Volley]:
 
 
 def _long_ids(wire: Wire) -> Sequence[Volley]:
-    """A letter beyond the Basic Multilingual Plane makes Python take four bytes for each of them."""
+    """Use ids with a letter beyond the Basic Multilingual Plane: Python then needs four bytes for each
+    letter.
+    """
     frames = []
     for frame in range(10):
         group_ids = [f"\N{GRINNING FACE}{frame}{number}-".ljust(LONGEST_ID, "g") for number in range(300)]

@@ -1,4 +1,4 @@
-"""Attacks at a listener with SASL: wrong passwords, and tokens that take long to read."""
+"""Attacks on a listener with SASL: wrong passwords, and tokens that take long to read."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _login(mechanism: str, token: bytes) -> list[bytes]:
 
 
 def _wrong_passwords(wire: Wire) -> Sequence[Volley]:
-    """A client waits 0.1 s for each answer, so 300 of them try more than a thousand a second."""
+    """Try more than a thousand passwords a second: the answer takes 0.1 s, so use 300 clients."""
     tries = _login("PLAIN", b"\0alice\0wrong")
     return [Volley(label="wrong passwords", frames=tries, connections=300, in_flight=2) for _ in range(10)]
 
@@ -39,7 +39,7 @@ def _unknown_users(wire: Wire) -> Sequence[Volley]:
 
 
 def _huge_tokens(wire: Wire) -> Sequence[Volley]:
-    """Of the largest size, made so that a pattern has to read all of it, or begins again and again."""
+    """Send tokens of the largest size that a pattern must read to the end, or begin again and again."""
     parts = [
         ("PLAIN", b"\0" * LARGEST_BYTES),
         ("SCRAM-SHA-256", b"n,,n=u,r=abc" + b",a=b" * (LARGEST_BYTES // 4) + b"\x80"),
@@ -60,7 +60,7 @@ def _huge_tokens(wire: Wire) -> Sequence[Volley]:
 
 
 def _silent_clients(wire: Wire) -> Sequence[Volley]:
-    """They begin to authenticate, announce the largest token, and send nothing of it."""
+    """Begin to authenticate, announce the largest token, and send no byte of it."""
     handshake, _ = _login("PLAIN", b"")
     frames = [handshake, struct.pack(">i", LARGEST_BYTES)]
     return [

@@ -1,4 +1,4 @@
-"""Attacks with what is produced, stored and fetched."""
+"""Attacks with records that are produced, stored and fetched."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def _max_timestamp(wire: Wire) -> Sequence[Volley]:
 
 
 def _record(value_bytes: int) -> bytes:
-    """A record with a value of that size and nothing else."""
+    """A record with only a value, of `value_bytes`."""
     body = b"\0\0\0\1" + _varint(value_bytes) + bytes(value_bytes) + b"\0"
     return _varint(len(body)) + body
 

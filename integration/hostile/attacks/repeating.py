@@ -42,7 +42,10 @@ def _repeating(version: int, request: Any) -> Callable[[Wire], Sequence[Volley]]
 
 
 def let_many_produce(wire: Wire) -> None:
-    """Each producer of a partition is described wherever the partition is named."""
+    """Make many producers in a partition.
+
+    DescribeProducers describes them all each time it names the partition.
+    """
     record = Record(0, now_ms(), None, b"")
     records = [
         encode([record], producer_id=number, producer_epoch=0, base_sequence=0) for number in range(PRODUCERS)

@@ -89,7 +89,7 @@ ATTACKS = (
         name="create-topics",
         what=f"one CreateTopics of a million partitions, and {WIDE_TOPICS} of ten thousand; Metadata of all",
         arm=_create_topics,
-        bounds=Bounds(kept_bytes=200 * MB),  # the topics that could be created remain
+        bounds=Bounds(kept_bytes=200 * MB),  # the created topics remain
     ),
     Attack(
         name="elect-leaders",

@@ -1,4 +1,7 @@
-"""Requests about many things, which the server answers in slices: others have their turn in between."""
+"""Requests about many things.
+
+The server answers them in slices, so that other clients get turns in between.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,7 @@ from schemas.messages.offset_commit import (
 )
 
 TOPICS, PARTITIONS = 5, 9_000
-"""Together 45,000 partitions; a request may create 10,000."""
+"""Together 45,000 partitions. One request may create 10,000."""
 NAMES = 98_000
 DENIED_NAMES = 90_000
 GROUPS = 70_000
@@ -206,7 +209,7 @@ def _metadata(names: Iterable[str]) -> bytes:
 
 
 def _acl_prefixes(wire: Wire) -> Sequence[Volley]:
-    """Each prefix is of one length, and each name is looked for with all of them."""
+    """Create ACLs with prefixes of many lengths: each name is compared with a prefix of each length."""
     _create_acls(
         wire,
         (
@@ -266,7 +269,10 @@ def _acl_filters(wire: Wire) -> Sequence[Volley]:
 
 
 def _patterns(wire: Wire) -> Sequence[Volley]:
-    """Each takes long to be matched, aside; the victim asks for what is made aside, too."""
+    """Send patterns that take long to match, aside.
+
+    The victim also sends requests that are answered aside.
+    """
     chance = random.Random(1)
     producer_id(wire, "".join(chance.choices("ab", k=MOST_STRING_BYTES)))
     frame = framed(2, ListTransactionsRequest(transactional_id_pattern="[ab]*a[ab]{999}" * 3))
@@ -278,7 +284,7 @@ ATTACKS = (
         name="end-wide-transaction",
         what=f"a transaction of {TOPICS * PARTITIONS:,} partitions",
         arm=_end_txn,
-        bounds=Bounds(kept_bytes=100 * MB),  # where each partition ends remains, and its producer
+        bounds=Bounds(kept_bytes=100 * MB),  # the end of each partition remains, and its producer
     ),
     Attack(
         name="delete-wide-records",

@@ -1,4 +1,4 @@
-"""Requests about as many things as one may have."""
+"""Requests with as many elements as one request may have."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from schemas.records.batch import Record, encode
 MANY = 90_000
 PARTITIONS = 9_000
 NEW_TOPICS = 4_900
-"""Kafka creates about so many at once."""
+"""About as many topics as Kafka creates at once."""
 
 
 def _requests() -> dict[str, tuple[int, Any]]:

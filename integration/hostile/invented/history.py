@@ -1,4 +1,4 @@
-"""Invents a history: its steps, from a seed and from what answers have taught."""
+"""Invents the steps of a history, from a seed and from values in earlier answers."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ CHAINS: Final = (
     (ApiKey.PRODUCE, ApiKey.FETCH, ApiKey.FETCH, ApiKey.LIST_OFFSETS, ApiKey.DELETE_RECORDS),
     (ApiKey.OFFSET_COMMIT, ApiKey.OFFSET_FETCH, ApiKey.LIST_GROUPS, ApiKey.DELETE_GROUPS),
 )
-"""Requests that rely on each other."""
+"""Sequences of requests that rely on each other."""
 MOST_SENT_BYTES: Final = 8_000_000
-"""By one step on all its connections."""
+"""Most bytes that one step sends, on all its connections together."""
 
 
 Weighted = tuple[tuple[int, int], ...]
-"""Values, and how often each is chosen."""
+"""Pairs of a value and its weight in a random choice."""
 
 
 @dataclass(frozen=True, slots=True)
 class Temper:
-    """What the steps of a history have in common."""
+    """The probabilities that the steps of a history share."""
 
     swells: float
     """The probability that a request has long arrays and texts."""
@@ -54,13 +54,13 @@ TEMPERS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A frame, and what is done with it."""
+    """A frame, and how it is sent."""
 
     api_key: ApiKey
     version: int
     frame: bytes
     repeats: int
-    """How often each connection sends it before it reads."""
+    """How often each connection sends the frame before it reads."""
     connections: int
     reads: bool
 
@@ -73,7 +73,7 @@ class Step:
 
 
 def steps(seed: int, vocabulary: Vocabulary) -> Iterator[Step]:
-    """The steps of a history; each is made when the one before has been answered."""
+    """Yield the steps of a history. Each step is made after the one before was answered."""
     chance = Random(seed)
     temper = chance.choice(TEMPERS)
     vocabulary.begin(chance)

@@ -24,12 +24,12 @@ from schemas.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from schemas.registry import decode_response
 
 SERVER_HISTORIES = 250
-"""So many are carried out on one server; then the next one begins without what they have left."""
+"""Histories on one server. Then a new server begins, without the data that they have left."""
 ANSWER_TIMEOUT_S = 15
 STEP_TIMEOUT_S = 3
-"""How long a step waits for its answers; what is parked comes later, or not at all."""
+"""How long a step waits for its answers. Answers to parked requests come later, or never."""
 QUIET_S = 0.15
-"""A step goes on when no answer has come for as long: JoinGroup and Fetch may be parked."""
+"""A step ends when no answer has come for this long, as JoinGroup and Fetch may be parked."""
 REST_S = 5.0
 BOUNDS = Bounds()
 
@@ -56,8 +56,8 @@ class Played:
 def play(seeds: range, data_dir: Path, patience: Patience = BESIDE_LOAD) -> Iterator[Played]:
     """Carry out the histories of some seeds on one server.
 
-    The first one comes when all have been played, as the victim gives its account at the end. data_dir: of
-    the server; Path(":memory:") keeps nothing.
+    The first result is yielded only after all have been played, as the victim reports at the end. data_dir:
+    the server's; Path(":memory:") keeps nothing.
     """
     server = Server(data_dir).start()
     try:
@@ -80,7 +80,7 @@ def play(seeds: range, data_dir: Path, patience: Patience = BESIDE_LOAD) -> Iter
 
 
 def _arm(server: Server) -> None:
-    """Make topics of several kinds."""
+    """Create topics of several kinds."""
     topics = tuple(
         CreatableTopic(name=name, num_partitions=partitions, replication_factor=1, assignments=(), configs=())
         for name, partitions in (("narrow", 1), ("wide", 1000), ("compacted", 3))
@@ -113,7 +113,7 @@ def _play(seed: int, server: Server, vocabulary: Vocabulary) -> Played:
 def _carry_out(
     step: Step, server: Server, connections: contextlib.ExitStack, vocabulary: Vocabulary, played: Played
 ) -> None:
-    """Send the frames on all connections, and read what comes. Connections that do not read stay open."""
+    """Send the frames on all connections, and read the answers. Connections that do not read stay open."""
     wires: list[Wire] = []
     buffer_bytes = None if step.reads else UNREAD_BUFFER_BYTES
     with contextlib.suppress(OSError):
@@ -131,7 +131,7 @@ def _carry_out(
 
 
 def _read(wires: list[Wire], step: Step, vocabulary: Vocabulary) -> None:
-    """Read until nothing comes any more, and learn from the first answer."""
+    """Read until no more answers come, and learn values from the first answer."""
     deadline = time.monotonic() + STEP_TIMEOUT_S
     first = bytearray()
     expected = len(wires) * step.repeats
@@ -164,7 +164,7 @@ class _Count:
 
     answers: int = 0
     left: int = 0
-    """Bytes of the answer that is being received."""
+    """Missing bytes of the answer that is being received."""
     head: bytes = b""
 
     def take(self, data: bytes) -> None:
@@ -210,7 +210,7 @@ def _judge_memory(played: Played, server: Server) -> None:
 
 
 def _judge_waits(histories: list[Played], account: Account, patience: Patience) -> None:
-    """A wait counts where it begins."""
+    """Judge each wait of the victim as part of the history in which it begins."""
     allowed_ms = BOUNDS.wait_ms * patience.factor
     for played in histories:
         waits = [wait for wait in account.waits if played.began_s <= wait.began_s < played.ended_s]

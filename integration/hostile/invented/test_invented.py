@@ -1,4 +1,4 @@
-"""Some invented histories, and that their requests are requests."""
+"""Tests with some invented histories; also checks that the invented frames are valid requests."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from schemas.api_key import ApiKey
 from schemas.registry import VERSIONS, decode_request
 
 PATIENCE = Patience(factor=20, beside_load=True)
-"""A request that holds the thread for good takes seconds; a busy machine computes a slice more slowly."""
+"""It is large because slices take longer on a busy machine. A request that holds the thread takes seconds."""
 
 
 @pytest.mark.parametrize("api_key", VERSIONS, ids=lambda api_key: api_key.name)

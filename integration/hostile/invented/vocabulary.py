@@ -1,7 +1,7 @@
-"""The words of invented requests: by a field's name, the values that make sense there.
+"""The words of invented requests: for each field name, values that make sense in such a field.
 
-A member id or a producer id makes sense only if the server has given it out, so the words grow with what
-answers say: a field of a request finds the values of all fields of that name, or of its ALIASES.
+A member id or a producer id makes sense only if the server has given it out. So the vocabulary learns values
+from answers: a field of a request can get the values of all fields with its name, or with one of its ALIASES.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ TOPICS: Final = ("narrow", "wide", "compacted", "__consumer_offsets", "__transac
 GROUPS: Final = ("crowd", "sole", "fresh", "late")
 TRANSACTIONAL_IDS: Final = ("first", "second", "third")
 MOST_LEARNED: Final = 50
-"""Values of one name; the latest ones stay."""
+"""Most learned values for one name. The latest ones are kept."""
 
 ALIASES: Final[Mapping[str, str]] = {
     "generation_id_or_member_epoch": "generation_id",
@@ -103,14 +103,14 @@ EDGES: Final = (0, 1, -1, 2, 127, 32_767, 2**31 - 1, 2**63 - 1, -(2**63))
 
 
 class Vocabulary:
-    """The words that are known, and those that answers have taught."""
+    """The known words, and the words learned from answers."""
 
     def __init__(self) -> None:
         self._learned: dict[str, dict[Any, None]] = {}
         self._theme: dict[str, str] = {}
 
     def begin(self, chance: Random) -> None:
-        """Choose what a history is about: one group, one topic, one resource, so that its steps meet."""
+        """Choose one group, one topic and so on for a history, so that its steps concern the same things."""
         self._theme = {name: chance.choice(known) for name, known in TEXTS.items() if known}
         self._theme["key"] = self._theme["group_id"]
 
@@ -128,7 +128,7 @@ class Vocabulary:
         return chance.choice(("", "x", "ü" * 40, "n" * 249, "[/x]\x1b[31m", "w" * 2000, "z" * 32_000))
 
     def number(self, name: str, bits: int, chance: Random) -> int:
-        """A number that fits into so many bits."""
+        """A number that fits into `bits` bits."""
         name = ALIASES.get(name, name)
         learned = self._values(name, int)
         known = [*NUMBERS.get(name, ()), *learned, *learned[-1:] * len(learned)]
@@ -144,7 +144,7 @@ class Vocabulary:
         return chance.choice((bytes(16), chance.randbytes(16)))
 
     def learn(self, answer: Any) -> None:
-        """Take the values of a message's fields."""
+        """Learn the values of all fields of a message."""
         if isinstance(answer, tuple):
             for each in answer[:MOST_LEARNED]:
                 self.learn(each)

@@ -1,6 +1,7 @@
 """Writes the bytes of one request, with words of a vocabulary and arrays of many sizes.
 
-An element of a long array is written once: the others have the same bytes, or another number in a name.
+Only one element of a long array is written. The other elements are copies of its bytes, or differ in a
+number.
 """
 
 from __future__ import annotations
@@ -23,13 +24,13 @@ from schemas.records.batch import Record, encode
 from schemas.registry import MESSAGES
 
 NUMBERED: Final = b"%number"
-"""Stands in a text for a number of as many digits, another one in each element."""
+"""A placeholder in a text. Each element has another number in its place, with as many digits."""
 LENGTHS: Final = ((0, 5), (1, 60), (2, 20), (20, 8), (300, 6), (3000, 4), (30_000, 2))
-"""How long arrays are, and how often."""
+"""Pairs of an array's length and its weight in the random choice."""
 MOST_BYTES: Final = 3_000_000
-"""What an array may take."""
+"""Most bytes of an array."""
 TIMESTAMP_MS: Final = 1_900_000_000_000
-"""Of all records, so that a seed makes the same bytes on any day; no retention deletes them."""
+"""The timestamp of all records, so that a seed makes the same bytes on any day. No retention deletes them."""
 BATCH_SIZES: Final = (1, 1, 10, 1000)
 BLOB_BYTES: Final = (0, 10, 1000, 100_000, 900_000)
 
@@ -41,12 +42,12 @@ class Writer:
     chance: Random
     vocabulary: Vocabulary
     swells: bool
-    """Whether arrays and texts may be long."""
+    """True if arrays and texts may be long."""
     numbers: bool = False
-    """Whether texts get a number of their own."""
+    """True if texts get NUMBERED, so that each element has a different text."""
 
     def write(self, api_key: ApiKey, version: int) -> bytes:
-        """A frame with its size."""
+        """Return a frame with its size before it."""
         request = MESSAGES[api_key][0]
         is_flexible = definition(request).is_flexible(version)
         client_id = b"inventor"
@@ -142,7 +143,7 @@ def _numbered(element: bytes, count: int) -> bytes:
 
 
 def _is_topic(parent: str, field: str) -> bool:
-    """Whether a field named "name" is that of a topic."""
+    """True if a field is the name of a topic."""
     return field == "name" and "topic" in parent
 
 
