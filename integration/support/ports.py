@@ -13,7 +13,7 @@ from collections.abc import Iterable
 
 WIDTH = 8
 SLOTS = range(12_000, 20_000, WIDTH)
-"""The first ports of the slots. `integration/apache_kafka` picks the ports of its controllers above this range."""
+"""The first ports of the slots. The controllers of `integration/apache_kafka` have ports above this range."""
 
 
 class Slot:
