@@ -10,7 +10,7 @@ Frame = bytes | bytearray | memoryview
 HEAD_BYTES = 8
 """api_key, api_version, correlation_id: the part that all versions of the header share."""
 FIRST_PRODUCE_BY_ID = 13
-"""Later versions of Produce name topics by their ids."""
+"""From this version on, a Produce names topics by their ids."""
 _head_at = struct.Struct(">hhi").unpack_from
 _int16_at = struct.Struct(">h").unpack_from
 _acks_and_topics_at = struct.Struct(">hii").unpack_from

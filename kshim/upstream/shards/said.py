@@ -97,7 +97,7 @@ def _plain(said: Said) -> dict[str, Any]:
 
 
 def _said(found: Any) -> Said:
-    """Raises ValueError, TypeError, KeyError, AttributeError."""
+    """Read the facts from decoded JSON. Raises ValueError, TypeError, KeyError, AttributeError."""
     return Said(
         {str(name): Endpoint.parse(address) for name, address in found["addresses"].items()},
         int(found["shards"]),
