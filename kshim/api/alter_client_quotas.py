@@ -50,8 +50,9 @@ def alter_client_quotas(
 
 
 def _once(entries: Iterable[RequestEntryData]) -> tuple[list[QuotaChange], dict[Entity, Refusal]]:
-    """Return the first change of each entity, and the refused entities: they, or one of their keys, come
-    twice.
+    """Return the first change of each entity, and refusals.
+
+    An entity is refused if two entries name it, or its entry names a key twice.
     """
     changes: dict[Entity, QuotaChange] = {}
     refused: dict[Entity, Refusal] = {}

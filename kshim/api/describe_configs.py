@@ -45,7 +45,7 @@ class _Described(NamedTuple):
     depend on more.
     """
     kind: str = ""
-    """The kind of description that is made from the source."""
+    """Distinguishes descriptions that are made from the same source, such as a topic's and a broker's."""
 
 
 class _Invalid(Exception):

@@ -73,7 +73,7 @@ def _as_asked(asked: Iterable[TopicPartitions], outcome: Outcome) -> tuple[Repli
 
 
 def _changed(outcome: Outcome) -> tuple[ReplicaElectionResult, ...]:
-    """The results of the partitions that needed an election, under their topics."""
+    """The results of the partitions that needed an election, grouped by topic."""
     by_topic: dict[str, list[PartitionResult]] = {}
     for (name, index), refusal in outcome:
         results = by_topic.setdefault(name, [])

@@ -138,7 +138,7 @@ async def _answer(
 async def _search(
     broker: LogView, context: RequestContext, slices: Slices, search: Search
 ) -> TimestampOffset | None:
-    """What a search finds. Its light steps are done in slices, the others aside."""
+    """Carry out a search, and return its result. Light steps are done in slices, the others aside."""
     result = None
     while True:
         try:

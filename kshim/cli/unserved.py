@@ -40,8 +40,7 @@ _KAFKA_4_2: Final[Mapping[ApiKey, tuple[range, str]]] = {
 }
 
 UNSERVED: Final[Mapping[str, Mapping[ApiKey, tuple[range, str]]]] = {"4.2": _KAFKA_4_2}
-"""By the version of Apache Kafka: for each API the versions that Kafka announces, and why kshim does not
-serve it.
+"""For each version of Apache Kafka, and each API: the versions that Kafka announces, and why kshim lacks it.
 """
 
 TELEMETRY: Final = (ApiKey.GET_TELEMETRY_SUBSCRIPTIONS, ApiKey.PUSH_TELEMETRY)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class BrokerSteering:
-    """What `kshim cluster` does.
+    """Carries out the commands of `kshim cluster`.
 
     A method's Deferred fires when clients see the change, or fails with SteeringError.
     """

@@ -23,7 +23,7 @@ Made = TypeVar("Made")
 
 
 class FaultSteering:
-    """What `kshim fault` does."""
+    """Carries out the commands of `kshim fault`."""
 
     def __init__(
         self,

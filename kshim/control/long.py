@@ -31,7 +31,7 @@ class Long(NamedTuple):
     facts: Mapping[str, Any]
     """The object's other fields, which come first."""
     lists: Mapping[str, AsyncIterator[Any]]
-    """By field name. An item is a JSON value, or another `Long`."""
+    """The items of each list, by field name. An item is a JSON value, or another `Long`."""
 
 
 def encode(value: Any) -> bytes:

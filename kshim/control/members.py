@@ -20,7 +20,7 @@ REASON = "removed by an administrator"
 
 
 class MemberSteering:
-    """What `kshim group` does with members.
+    """Carries out the commands of `kshim group` about members.
 
     Each method returns when its effect is durable, and raises SteeringError if it is refused.
     """

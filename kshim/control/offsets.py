@@ -48,8 +48,9 @@ class Log(NamedTuple):
 
 
 class OffsetSteering:
-    """What `kshim group set-offsets` and `reset-offsets` do. As with Kafka's tool, a group with members is
-    refused.
+    """Carries out `kshim group set-offsets` and `reset-offsets`.
+
+    As with Kafka's tool, a group with members is refused.
     """
 
     def __init__(self, broker: Broker, coordinators: Coordinators) -> None:

@@ -53,7 +53,7 @@ class GroupsInTime(Behind, Protocol):
 
 
 class TimeSteering:
-    """What `kshim clock` does."""
+    """Carries out the commands of `kshim clock`."""
 
     def __init__(
         self,

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class UserSteering:
-    """What `kshim users` does."""
+    """Carries out the commands of `kshim users`."""
 
     def __init__(self, users: ScramUsers) -> None:
         self._users = users

@@ -66,7 +66,7 @@ class Progress:
     """None until the step is done."""
 
     def missing(self, scene: Scene) -> str:
-        """What the step still waits for; "" before it has begun and when it is done."""
+        """Return what the step still waits for; "" before it has begun and when it is done."""
         under_way = self.began_ms is not None and self.done_ms is None
         return self.step.awaits(scene, self.began_ms or 0) if under_way else ""
 

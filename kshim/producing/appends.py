@@ -29,7 +29,7 @@ BatchName = tuple[int, int, int, int]
 
 
 class ProducerAppends:
-    """The appends to one log, whichever brokers lead its partitions."""
+    """Appends producers' batches to one log, which all brokers of the process share."""
 
     def __init__(self, log: Log, config: Config) -> None:
         self._log = log

@@ -59,7 +59,7 @@ class AsyncKshim:
 
     @property
     def tls(self) -> Tls:
-        """What clients need to connect with TLS, to a server that was started with tls=True."""
+        """The settings for clients that connect with TLS. The server must have been started with tls=True."""
         return self.sync.tls
 
     @property

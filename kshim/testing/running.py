@@ -67,7 +67,7 @@ class Kshim(Cluster):
 
     @property
     def tls(self) -> Tls:
-        """What clients need to connect with TLS, to a server that was started with tls=True."""
+        """The settings for clients that connect with TLS. The server must have been started with tls=True."""
         if self._tls is None:
             raise AttributeError("this server has no listener with TLS; start it with serving(tls=True)")
         return self._tls
