@@ -87,7 +87,7 @@ class Server:
         """The page's address; None if it is not served."""
         self._aside = AsideThreads(reactor)
         self._rounds = Rounds(reactor)
-        self._unread = Unread(reactor)
+        self._unread = Unread(reactor, self._rounds)
         self._once = Once(reactor)
         self._recorder = Recorder(
             lambda: int(self._clock.seconds() * 1000), most_bytes=config.group_rebalances_max_bytes

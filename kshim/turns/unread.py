@@ -15,12 +15,14 @@ from twisted.internet.defer import Deferred
 
 from kshim.configs.endpoint import Endpoint
 from kshim.storage.clock import Clock
+from kshim.turns.rounds import Rounds
 
 MOST_BYTES = 128 * 1024 * 1024
 LEAST_ANSWER_BYTES = 64 * 1024
 """A smaller answer never waits for room."""
 MOST_ANSWER_BYTES = 16 * 1024 * 1024
-"""Also for all answers of one turn of the reactor: to read and to copy as much takes some 20 ms."""
+"""Limit of one answer, and of all answers until every connection that is ready has had its turn. Reading and
+copying as much takes some 20 ms."""
 MAX_ANSWER_ELEMENTS = 1_000_000
 """A request of few bytes may ask for the same again and again."""
 MAX_ANSWER_BYTES = 64 * 1024 * 1024
@@ -79,8 +81,9 @@ class _Seen(NamedTuple):
 class Unread:
     """Counts bytes: connections add and remove what is not read; a Fetch tells what it took from the log."""
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: Clock, rounds: Rounds) -> None:
         self._clock = clock
+        self._rounds = rounds
         self._taken_bytes = 0  # in this turn of the reactor
         self._reserved_bytes = 0  # for answers that are being written
         self._waiting: list[_Waiting] = []
@@ -102,8 +105,12 @@ class Unread:
         if taken_bytes <= LEAST_ANSWER_BYTES:
             return
         if not self._taken_bytes:
-            self._clock.callLater(0, self._begin_turn)
+            self._clock.callLater(0, self._stand_in_line)
         self._taken_bytes += taken_bytes
+
+    def _stand_in_line(self) -> None:
+        """Begin the next turn when all connections that are ready now have had theirs."""
+        self._rounds.stand_in_line(self._begin_turn, is_fresh=True)
 
     def _begin_turn(self) -> None:
         self._taken_bytes = 0

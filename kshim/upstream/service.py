@@ -113,7 +113,7 @@ class UpstreamServer:
         self._loader = Loader(reactor)
         self._aside = AsideThreads(reactor)
         self._rounds = Rounds(reactor)
-        self._unread = Unread(reactor)
+        self._unread = Unread(reactor, self._rounds)
         self._recorder = Recorder(self._now_ms, most_bytes=config.group_rebalances_max_bytes)
         limits = partial(_limit, self._mirror)
         self._ports = Ports(

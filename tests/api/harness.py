@@ -83,6 +83,7 @@ def new_broker(store: Any = None, **config: Any) -> Broker:
     if isinstance(store, HeldStore):
         store.release_all()
     assert result(started) is None
+    rounds = Rounds(clock)
     return Broker(
         node_id=settings.node_id,
         config=settings,
@@ -91,12 +92,12 @@ def new_broker(store: Any = None, **config: Any) -> Broker:
         groups=NoGroups(),
         transactions=NoTransactions(),
         clock=clock,
-        rounds=Rounds(clock),
+        rounds=rounds,
         producers=ProducerAppends(store.log, settings),
         fetch_sessions=FetchSessions(),
         quotas=Quotas(cluster.client_quotas, settings, clock),
         aside=AtOnce(),
-        unread=Unread(clock),
+        unread=Unread(clock, rounds),
         once=Once(clock),
         arrivals=Arrivals(clock),
         wall_clock=clock,

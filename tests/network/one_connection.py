@@ -35,12 +35,13 @@ class Server:
         self.answers: Callable[[bytes], Reply] | None = None
         self.answers_alone = b""
         self.throttles: dict[bytes, int] = {}
-        self.unread = Unread(self.clock)
+        rounds = Rounds(self.clock)
+        self.unread = Unread(self.clock, rounds)
         self.gone: list[Connection] = []
         shared = Shared(
             answer=self.answer,
             clock=self.clock,
-            rounds=Rounds(self.clock),
+            rounds=rounds,
             unread=self.unread,
             intake=Intake(self.clock, self.unread, 1 << 20),
             once=Once(self.clock),

@@ -65,13 +65,14 @@ class Listening:
         self.limits = {name: each.default for name, each in PROPERTIES.items()}
         self.limit(**limits)
         self.clock = Clock()
-        self.unread = Unread(self.clock)
+        rounds = Rounds(self.clock)
+        self.unread = Unread(self.clock, rounds)
         self.resolving: dict[str, Deferred[list[str]]] = {}
         self.requests: list[bytes] = []
         shared = Shared(
             answer=self._answer,
             clock=self.clock,
-            rounds=Rounds(self.clock),
+            rounds=rounds,
             unread=self.unread,
             intake=Intake(self.clock, self.unread, MEMORY),
             once=Once(self.clock),
@@ -303,7 +304,7 @@ def test_one_that_goes_on_but_sends_nothing_is_closed(caplog: pytest.LogCaptureF
 
 def test_the_bound_by_default() -> None:
     clock = Clock()
-    unread = Unread(clock)
+    unread = Unread(clock, Rounds(clock))
     intake = Intake(clock, unread, -1)
     waits: list[Wait] = []
 

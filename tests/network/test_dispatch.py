@@ -23,6 +23,7 @@ from kshim.network import dispatch, large_answers
 from kshim.network.dispatch import API, answer
 from kshim.storage.interfaces import StorageError
 from kshim.turns import Turn, unread
+from kshim.turns.rounds import Rounds
 from kshim.turns.unread import LOOK_S, MOST_BYTES, Unread
 from schemas.api_key import ApiKey, api_title
 from schemas.compiled import Size
@@ -420,7 +421,7 @@ def test_flipped_and_missing_bits(frame: bytes, heartbeats: list[Any]) -> None:
 # ---- messages of many elements
 
 
-UNREAD = Unread(CLOCK)
+UNREAD = Unread(CLOCK, Rounds(CLOCK))
 
 
 def describe_groups(groups: int) -> bytes:

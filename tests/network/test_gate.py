@@ -70,11 +70,12 @@ class Visit:
             once=self.broker.once,
             logins=self.logins,
         )
-        unread = Unread(clock)
+        rounds = Rounds(clock)
+        unread = Unread(clock, rounds)
         self.shared = Shared(
             answer=partial(answer, self.broker),
             clock=clock,
-            rounds=Rounds(clock),
+            rounds=rounds,
             unread=unread,
             intake=Intake(clock, unread, 1 << 20),
             once=Once(clock),

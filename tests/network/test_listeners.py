@@ -63,8 +63,9 @@ def opened(reactor: Reactor, brokers: int = 1, **config: Any) -> list[BrokerList
     answers = dict.fromkeys(range(1, brokers + 1), lambda *_: None)
     quotas = ClientQuotas(Writer(MemoryStore().metadata))
     settings = Config(brokers=brokers, **config)
+    rounds = Rounds(reactor)
     found = new_listeners(
-        answers, settings, reactor, Rounds(reactor), Unread(reactor), Once(reactor), no_limits, quotas
+        answers, settings, reactor, rounds, Unread(reactor, rounds), Once(reactor), no_limits, quotas
     )
     result(open_all(found.values()))
     return list(found.values())

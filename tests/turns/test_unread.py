@@ -8,15 +8,18 @@ from twisted.internet.task import Clock
 
 from kshim.callers import Client
 from kshim.configs.endpoint import Endpoint
+from kshim.turns.rounds import ROUND_S, Rounds
 from kshim.turns.unread import (
     ELEMENT_BYTES,
     LEAST_ANSWER_BYTES,
     LOOK_S,
+    MOST_ANSWER_BYTES,
     MOST_BYTES,
     SLOW_S,
     NoRoom,
     Unread,
 )
+from tests.turns.reactor_turn import one_turn
 
 LARGE = 10 * LEAST_ANSWER_BYTES
 
@@ -59,7 +62,8 @@ class Memory:
 
     def __init__(self) -> None:
         self.clock = Clock()
-        self.unread = Unread(self.clock)
+        self.rounds = Rounds(self.clock)
+        self.unread = Unread(self.clock, self.rounds)
         self.client = new_client("10.0.0.7")
 
     def ask(self, size: int = LARGE, elements: int = 0, host: str = "10.0.0.7") -> list[object]:
@@ -78,6 +82,22 @@ class Memory:
 @pytest.fixture
 def memory() -> Memory:
     return Memory()
+
+
+def test_what_fetches_take_counts_until_all_that_stand_in_line_had_their_turn(memory: Memory) -> None:
+    def take_turn() -> None:
+        left.append(memory.unread.answer_bytes())
+        memory.clock.rightNow += 2 * ROUND_S
+
+    left: list[int] = []
+    memory.unread.taken(MOST_ANSWER_BYTES)
+    for _ in range(3):
+        memory.rounds.stand_in_line(take_turn, is_fresh=True)
+    for _ in range(4):
+        one_turn(memory.clock)
+    assert left == [LEAST_ANSWER_BYTES] * 3
+    memory.clock.advance(0)
+    assert memory.unread.answer_bytes() == MOST_ANSWER_BYTES
 
 
 def test_an_answer_that_fits_has_room_at_once(memory: Memory) -> None:

@@ -58,14 +58,15 @@ class World:
 
     def __init__(self, *, is_connected: bool = True) -> None:
         self.clock = Clock()
-        self.unread = Unread(self.clock)
+        rounds = Rounds(self.clock)
+        self.unread = Unread(self.clock, rounds)
         self.ours: dict[bytes, Deferred[bytes]] = {}
         self.passages: list[Passage] = []
         self.client, self.broker = Transport(), Transport()
         shared = Shared(
             answer=self.answer,
             clock=self.clock,
-            rounds=Rounds(self.clock),
+            rounds=rounds,
             unread=self.unread,
             intake=Intake(self.clock, self.unread, 1 << 24),
             once=Once(self.clock),
