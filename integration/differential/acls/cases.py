@@ -68,9 +68,9 @@ class Case:
     kind: str = ""
     versions: range = range(100)
     makes: bool = False
-    """Whether a topic of the cell's own name exists."""
+    """True if a topic with the cell's own name exists."""
     meant: str = ""
-    """The key of the difference that who has just enough meets, if there is one."""
+    """The key of the difference that a user with just enough ACLs meets; empty if there is none."""
 
     @property
     def name(self) -> str:

@@ -51,7 +51,7 @@ def _acl(chance: random.Random, seed: int) -> AclCreation:
 
 
 def look(world: World, seed: int) -> list[Any]:
-    """What the seed's user is told that it may do."""
+    """Ask as the seed's user, and return the answers, which list the operations that it may do."""
     user = USERS[seed]
     names = [f"{user}-{end}" for end in ENDS]
     topics = tuple(MetadataRequestTopic(name=name) for name in names)

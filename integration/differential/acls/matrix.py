@@ -1,4 +1,4 @@
-"""All cells: each case in each of its versions, asked by users who have different parts of what it needs."""
+"""All cells: each case in each of its versions, for users with different parts of the needed ACLs."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ LEFT_OUT = frozenset(
     "supported_features preferred_read_replica log_end_offset config_source "
     "last_fetch_timestamp last_caught_up_timestamp".split()
 )
-"""What is not compared: it differs from server to server, or from moment to moment."""
+"""Fields that are not compared: they differ from server to server, or from moment to moment."""
 NO_ID = UUID(int=0)
 NEEDS = re.compile(r"Request Request\(.*\) needs (\w+) permission\.", re.DOTALL)
 """Kafka's message has the request as its own code prints it (D-error-text)."""
@@ -40,7 +40,7 @@ NEEDS = re.compile(r"Request Request\(.*\) needs (\w+) permission\.", re.DOTALL)
 
 @dataclass(frozen=True)
 class Row:
-    """A case, and a user who has some of what it needs."""
+    """A case, and a user with some of the ACLs that it needs."""
 
     case: Case
     choice: str
@@ -73,7 +73,7 @@ def rows() -> list[Row]:
 
 
 def acls(row: Row) -> Iterator[AclCreation]:
-    """What a row's user is allowed."""
+    """The ACLs of a row's user."""
     for operation, resource, name in row.needs:
         yield AclCreation(
             resource_type=resource,
@@ -102,7 +102,7 @@ def prepare(world: World, played: Sequence[Row]) -> Mapping[str, UUID]:
 
 
 def play(world: World, row: Row, version: int, ids: Mapping[str, UUID]) -> Any:
-    """What a row's user is answered, made comparable."""
+    """Send a row's request as its user, and return the answer in a comparable form."""
     request = row.case.request(Cell(row.user, version, ids))
     if isinstance(request, ProduceRequest) and not request.acks:
         return world.is_closed_by(row.user, version, request)

@@ -1,4 +1,4 @@
-"""What administrators ask about ACLs, also wrongly; each request is a step that both servers answer."""
+"""Administrators' requests about ACLs, also invalid ones. Each is a step that both servers answer."""
 
 from __future__ import annotations
 

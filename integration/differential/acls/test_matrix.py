@@ -1,4 +1,4 @@
-"""Who may do nothing, just enough, or one thing too few is answered the same by Apache Kafka and kshim."""
+"""Apache Kafka and kshim answer users alike who may do nothing, just enough, or one thing too few."""
 
 from __future__ import annotations
 

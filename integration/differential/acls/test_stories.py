@@ -1,4 +1,4 @@
-"""Administrators who make, find and delete ACLs are answered the same, at every version."""
+"""Both servers answer alike when administrators make, find and delete ACLs, at every version."""
 
 from __future__ import annotations
 

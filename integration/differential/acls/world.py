@@ -90,7 +90,7 @@ class World:
             return CLOSED
 
     def is_closed_by(self, user: str, version: int, request: Any) -> str:
-        """Whether the connection is closed after a request without an answer."""
+        """True if the server closes the connection after a request, without an answer."""
         self._wire(user).request(version, request)
         return CLOSED if self.ask(user, 0, ApiVersionsRequest()) == CLOSED else "the connection lasts"
 

@@ -48,7 +48,7 @@ class Recorder:
 
     target: Target
     exchanges: list[Exchange] = field(default_factory=list)
-    """In the order of the requests."""
+    """The exchanges, in the order of the requests."""
     host: str = "127.0.0.1"
     port: int = 0
 

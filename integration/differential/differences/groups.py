@@ -57,7 +57,7 @@ def a_static_member_comes_back_with_too_much(guest: Guest) -> str:
 
 @difference("D-parked-heartbeat", apache_kafka="NONE", kshim="REBALANCE_IN_PROGRESS")
 def a_rebalance_begins_after_a_heartbeat(guest: Guest) -> str:
-    """Of a client that can wait."""
+    """Return the answer to a heartbeat that a client that can wait sent before a rebalance begins."""
     coordinated(guest)
     alice, bob = Member(guest, "alice"), Member(guest, "bob")
     assert guest.error(API_VERSIONS, PATIENT, via="alice") == "NONE"

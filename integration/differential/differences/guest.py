@@ -47,7 +47,7 @@ class Guest(TransactionTalk):
         self._wire(via).sendall(len(frame).to_bytes(4) + frame)
 
     def heard_of(self, data: bytes) -> bytes:
-        """What is received after these bytes, which are no request, until the connection is closed."""
+        """Send bytes that are no request, and return what is received until the connection is closed."""
         heard = bytearray()
         with contextlib.closing(self._wires.pop("main", None) or Wire(*self._address)) as connection:
             connection.settimeout(PATIENCE_S)
@@ -70,7 +70,7 @@ def error_of(response: Any) -> str:
 
 
 def soon(look: Callable[[], T], hoped: T) -> T:
-    """What `look` returns once it returns `hoped`, or when patience runs out."""
+    """Call `look` until it returns `hoped`, or patience runs out; return its last result."""
     with contextlib.suppress(AssertionError):
         wait_until(lambda: look() == hoped, PATIENCE_S, str(hoped))
     return look()

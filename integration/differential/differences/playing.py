@@ -18,7 +18,7 @@ from integration.differential.stories.telling import running
 from integration.support.server import Server
 
 Seen = Future[Any]
-"""What a scenario has returned or raised."""
+"""The result of a scenario, or the exception that it raised."""
 
 SETTINGS = {
     SHARED: {

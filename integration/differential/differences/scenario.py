@@ -30,9 +30,9 @@ class Scenario:
     """The key of its row in docs/differences.md."""
     tell: Tell
     apache_kafka: Any
-    """What `tell` returns from Apache Kafka."""
+    """The result of `tell` for Apache Kafka."""
     kshim: Any
-    """What `tell` returns from kshim."""
+    """The result of `tell` for kshim."""
     pair: str
 
     @property

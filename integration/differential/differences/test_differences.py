@@ -22,7 +22,7 @@ from integration.differential.words.history import tolerated
 def seen(
     request: pytest.FixtureRequest, class_path: str, tmp_path_factory: pytest.TempPathFactory
 ) -> Mapping[Scenario, tuple[Seen, Seen]]:
-    """What Apache Kafka and kshim returned in each selected scenario."""
+    """The results of Apache Kafka and kshim in each selected scenario."""
     specs = (getattr(item, "callspec", None) for item in request.session.items)
     selected = [spec.params["scenario"] for spec in specs if spec is not None and "scenario" in spec.params]
     directory = tmp_path_factory.mktemp("differences")

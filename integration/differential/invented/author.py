@@ -19,7 +19,7 @@ class Author(abc.ABC):
     carelessness: float
     """The probability of a mistake."""
     topics: dict[Callable[[], None], float]
-    """What may be said, and the weight of each choice."""
+    """The functions that may add the next steps, and the weight of each in the random choice."""
 
     def __init__(self, chance: random.Random) -> None:
         self.chance = chance

@@ -32,7 +32,7 @@ class Looseness:
     padded: int = 0
     """How many unneeded bytes each varint has."""
     high_bits: bool = False
-    """Whether a varint's fifth byte has bits beyond the 32 that count."""
+    """True to set bits of a varint's fifth byte beyond the 32 that count."""
     tags: tuple[tuple[int, bytes], ...] = ()
     """Unknown tags at the end of each structure, in this order."""
     oversize: int = 0
@@ -40,7 +40,7 @@ class Looseness:
     true: int = 1
     """The byte for true, or for a structure that is present."""
     null_strings: bool = False
-    """Whether every string is null, allowed or not."""
+    """True to make every string null, even where null is not allowed."""
 
 
 USUAL: Final = Looseness()
@@ -61,7 +61,7 @@ BROKEN: Final = {
     "lengths of six bytes": Looseness(padded=5),
     "null where it is not allowed": Looseness(null_strings=True),
 }
-"""What Apache Kafka cannot read either, if the request has a place for it."""
+"""Loosenesses that Apache Kafka cannot read either, in requests that have a place for them."""
 
 
 def requests() -> Iterator[tuple[ApiKey, int]]:

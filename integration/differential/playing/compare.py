@@ -215,7 +215,7 @@ class Plain:
         return sorted(plain, key=repr) if (entity, name) in self.sets else plain
 
     def _is_of_another_history(self, value: Any) -> bool:
-        """Whether `value` belongs to another history: it is listed because all were asked for."""
+        """True if `value` belongs to another history, and is listed only because the request asks for all."""
         if type(value).__name__ == "ConfigResource" and value.resource_type == TOPIC:
             return not value.resource_name.startswith(self.group)
         name = NAMES_OF_LISTED.get(type(value).__name__)

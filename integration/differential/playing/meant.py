@@ -120,7 +120,7 @@ def forgotten_requests(apache_kafka: Transcript, kshim: Transcript) -> Iterator[
 
 
 def is_refused(asked: Asked) -> bool:
-    """Whether a Produce is refused for its records; with acks=0 the server closes the connection instead."""
+    """True if a Produce is refused for its records. With acks=0 the server closes the connection instead."""
     if isinstance(asked.answer, str):
         return asked.answer == CLOSED and asked.request.acks == 0
     return set(errors(asked.answer)) == {ErrorCode.INVALID_RECORD}
@@ -133,7 +133,7 @@ def has_null_records(request: Any) -> bool:
 
 
 def names_one_twice(request: Any) -> bool:
-    """Whether an AlterConfigs names one resource more than once, and no other."""
+    """True if an AlterConfigs names one resource more than once, and no other resource."""
     if not isinstance(request, AlterConfigsRequest):
         return False
     named = [(resource.resource_type, resource.resource_name) for resource in request.resources]

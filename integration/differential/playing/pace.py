@@ -34,7 +34,7 @@ def short_time_outs_ms(steps: Iterable[Step]) -> set[int]:
 
 
 def stretched(steps: Sequence[Step], times: int) -> list[Step]:
-    """The same history, with pauses and short time-outs multiplied by `times`."""
+    """Return the history with pauses and short time-outs multiplied by `times`."""
     return [_stretched(step, times) for step in steps]
 
 

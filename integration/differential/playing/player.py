@@ -125,7 +125,7 @@ class Asked:
 
 @dataclass
 class Transcript:
-    """What one server did in one history."""
+    """The record of one server in one history."""
 
     target: Target
     group: str
@@ -202,7 +202,7 @@ class _Player:
 
     @property
     def is_patient(self) -> bool:
-        """Whether the clients can wait for the answers to their heartbeats."""
+        """True if the clients can wait for the answers to their heartbeats."""
         return self.era % 2 == 1
 
     async def take(self, step: Step) -> Asked | frozenset[str] | None:
@@ -309,7 +309,7 @@ class _Player:
         self.learn(asked)
 
     def is_too_early(self, asked: Asked, answer: bytes | str) -> bool:
-        """Whether the last transaction is not quite over: clients then ask again."""
+        """True if the last transaction is still ending. Clients then ask again."""
         if isinstance(answer, str) or asked.tries == TRIES:
             return False
         asked.tries += 1

@@ -64,7 +64,7 @@ class Outcome:
     answers: Counter[str] = field(default_factory=Counter)
     """How often kshim gave each answer, by API and error."""
     transcript: str = ""
-    """What Apache Kafka answered."""
+    """Apache Kafka's answers."""
     kafka_plays: int
     """How often Apache Kafka was asked."""
     void: int

@@ -40,7 +40,7 @@ def test_what_does_not_matter_is_left_out() -> None:
     said[7:7], said[31:31] = [needed[0]], [needed[1]]
 
     async def differs(candidate: Invented) -> bool:
-        """Whether a client joins with `tells`, and one leaves after that."""
+        """True if a client joins with `tells`, and a client leaves after that."""
         joins = [n for n, each in enumerate(candidate.said) if "tells" in dict(each.options)]
         leaves = [n for n, each in enumerate(candidate.said) if each.verb == "leave"]
         return bool(joins and leaves and joins[0] < leaves[-1])

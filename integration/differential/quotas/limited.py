@@ -50,7 +50,7 @@ class Told(NamedTuple):
     sent_s: float
     heard_s: float
     size: int
-    """Of the request, without its size."""
+    """The bytes of the request, without its size field."""
     answered_size: int
 
 
@@ -85,7 +85,7 @@ class Limited:
     server: Server
 
     def ask(self, client_id: str | None, version: int, request: Any) -> Told:
-        """By a connection of its own, so that it is not muted."""
+        """Ask on a new connection, which is not muted."""
         with Client(self.server, client_id) as client:
             return client.told(version, request)
 
@@ -132,7 +132,7 @@ def new_name(prefix: str) -> str:
 
 
 def of_both(servers: Both, play: Callable[[Limited], T]) -> tuple[T, T]:
-    """What `play` returns for each."""
+    """Return the results of `play` for each server."""
     with ThreadPoolExecutor() as threads:
         theirs, ours = threads.map(play, servers)
     return theirs, ours
@@ -146,7 +146,7 @@ def same(servers: Both, play: Callable[[Limited], T]) -> T:
 
 
 class History:
-    """What those who share a quota of bytes have used, for less than ten seconds."""
+    """Bytes used under one shared quota within the last ten seconds."""
 
     def __init__(self) -> None:
         self._first: Told | None = None

@@ -121,7 +121,7 @@ def test_the_most_particular_level_counts(both: Both) -> None:
     told = [*(f"level {place}" for place in range(1, 9)), "none"]
 
     def level_of(limited: Limited, asking: str | None) -> str:
-        """By the rate at which the throttle time changes with the size."""
+        """Compute the level from how the throttle time changes with the size."""
         first, second = (limited.ask(asking, 9, producing(topic, b"x" * size)) for size in (200_000, 200_000))
         if not second.answer.throttle_time_ms:
             return "none"
@@ -199,7 +199,7 @@ def creating(*topics: tuple[str, int], validate_only: bool = False) -> CreateTop
 
 
 def mutations(topic: str) -> dict[ApiKey, tuple[Any, Any]]:
-    """Of each API, what takes all tokens, and what is asked then."""
+    """For each API, the request that takes all tokens, and the request after that."""
 
     def deleting(name: str) -> DeleteTopicsRequest:
         topics = (DeleteTopicState(name=name),)

@@ -222,7 +222,7 @@ class Admin:
         return sorted(plain, key=repr) if is_set else plain
 
     def _is_somebody_else_s(self, item: Any) -> bool:
-        """Whether a listed topic belongs to another story."""
+        """True if a listed topic belongs to another story."""
         match type(item).__name__:
             case "DescribeTopicPartitionsResponseTopic" if not item.error_code:
                 return not item.name.startswith(self.prefix)

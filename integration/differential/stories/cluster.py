@@ -1,4 +1,4 @@
-"""Stories of administrators who look after the cluster itself; each runs at every version of its API."""
+"""Stories of administrators of the cluster itself. Each runs at every version of its API."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stories of administrators who set limits for clients; each ends as it began."""
+"""Stories of administrators who set limits for clients. At its end each restores the first state."""
 
 from __future__ import annotations
 

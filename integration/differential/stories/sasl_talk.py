@@ -27,7 +27,7 @@ from schemas.messages.sasl_handshake import SaslHandshakeRequest
 from schemas.registry import decode_response
 
 FAILURE_DELAY_MS = 1500
-"""connection.failed.authentication.delay.ms: long enough to tell late from at once."""
+"""connection.failed.authentication.delay.ms, long enough to distinguish late answers from prompt ones."""
 LATE_S = 1.0
 PATIENCE_S = 20
 USER, PASSWORD = "alice", "wonderland"
@@ -41,7 +41,7 @@ class SaslTalk:
         self._address = (host, port)
         self._wire: Wire | None = None
         self.heard: list[str] = []
-        """What is compared."""
+        """The texts that are compared."""
 
     # ---- what is sent
 

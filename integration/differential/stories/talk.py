@@ -48,7 +48,7 @@ class Talk:
         """Topic ids by the names that the story uses."""
         self._names: dict[UUID, str] = {NO_ID: ""}
         self.heard: list[str] = []
-        """What is compared."""
+        """The texts that are compared."""
 
     # ---- requests
 

@@ -1,4 +1,4 @@
-"""Stories of administrators who give users passwords for SCRAM; each ends as it began."""
+"""Stories of administrators who give users passwords for SCRAM. At its end each restores the first state."""
 
 from __future__ import annotations
 

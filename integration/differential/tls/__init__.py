@@ -1,1 +1,1 @@
-"""The same certificates, clients and properties with TLS listeners of Apache Kafka and of kshim."""
+"""Compares TLS listeners of Apache Kafka and kshim, with equal certificates, clients and properties."""

@@ -25,7 +25,7 @@ def certificates(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
 def both(
     class_path: str, tmp_path_factory: pytest.TempPathFactory, certificates: Certificates
 ) -> Iterator[dict[str, Listening]]:
-    """By kind."""
+    """Both servers, by kind."""
     directory = tmp_path_factory.mktemp("servers")
     with (
         serving(APACHE_KAFKA, directory, certificates) as kafka,

@@ -29,7 +29,7 @@ LISTENERS = {
 RULES = "RULE:^CN=([^,]*),OU=Mapped.*$/$1/L,RULE:^CN=(.*?),O=(.*?)$/$2-$1/,DEFAULT"
 FRIENDS = ("CN=alice", "CN=Bob B,OU=Mapped,O=Example,C=DE", "CN=carol,O=Example", "CN=Dave+OU=Ops,UID=d")
 USER, USERS_PASSWORD = "alice", "wonderland"
-"""Who may log in at LOGIN, with PLAIN."""
+"""The user that may log in at LOGIN, with PLAIN, and the password."""
 LOGIN_MODULE = "org.apache.kafka.common.security.plain.PlainLoginModule"
 MEANT = "D-tls-alerts"
 """The key of the only meant difference that is shown here."""
@@ -39,12 +39,12 @@ MALLORY = "CN=mallory"
 
 @dataclass(frozen=True)
 class Certificates:
-    """In files, for servers and clients."""
+    """Certificates in files, for servers and clients."""
 
     directory: Path
     authority: Authority
     clients: Mapping[str, Issued]
-    """By name."""
+    """The clients' certificates, by name."""
 
     @property
     def super_users(self) -> list[str]:

@@ -60,7 +60,7 @@ def context(certificates: Certificates, issued: Issued | None = None, **options:
 
 
 def create_topic(listening: Listening, listener: str, client: ssl.SSLContext) -> ErrorCode:
-    """What a client is answered that creates a topic. Raises OSError, of which ssl.SSLError is a kind."""
+    """Create a topic as a client, and return the answer. Raises OSError, such as ssl.SSLError."""
     topic = CreatableTopic(name=f"t{next(_numbers)}", num_partitions=1, replication_factor=1)
     with (
         socket.create_connection(("localhost", listening.port(listener)), 10) as plain,
@@ -129,7 +129,7 @@ for a certificate that is missing."""
 def test_who_is_refused(
     listening: Listening, certificates: Certificates, what: str, version: ssl.TLSVersion
 ) -> None:
-    """The client is told so by an alert of TLS."""
+    """A refused client gets an alert of TLS."""
     listener, make_context, kafkas, ours = REFUSED[what]
     client = make_context(certificates)
     client.maximum_version = version
@@ -159,7 +159,7 @@ def test_a_client_that_speaks_plainly_is_closed(listening: Listening) -> None:
 
 
 def described(listening: Listening) -> dict[str, tuple[Any, ...]]:
-    """What DescribeConfigs says of the properties of listeners and TLS."""
+    """The properties of listeners and TLS, as DescribeConfigs returns them."""
     resource = DescribeConfigsResource(resource_type=4, resource_name="1", configuration_keys=None)
     request = DescribeConfigsRequest(resources=(resource,), include_synonyms=True)
     with Wire("localhost", listening.port("PLAINTEXT")) as wire:
@@ -213,7 +213,7 @@ def write_properties(certificates: Certificates, directory: Path, listener: str)
 
 
 def printed(common: Sequence[str], class_path: str) -> str:
-    """What the consumer prints of what the producer was given."""
+    """Give the producer records, and return what the consumer prints."""
     run_tool(class_path, CONSOLE_PRODUCER, *common, given="first\nsecond\nthird\n")
     reading = ["--from-beginning", "--max-messages", "3", "--timeout-ms", "30000"]
     return run_tool(class_path, CONSOLE_CONSUMER, *common, *reading)

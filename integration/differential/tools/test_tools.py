@@ -172,7 +172,7 @@ async def _form_group(target: Target) -> list[str]:
 
 
 def _tell(target: Target, class_path: str) -> list[list[str]]:
-    """What all commands print about one server, in their order."""
+    """The output of all commands for one server, in their order."""
     fourth = datetime.fromtimestamp(FIRST_TIMESTAMP_S + 4, UTC).strftime("%Y-%m-%dT%H:%M:%S.000")
     _fill(target)
     members = asyncio.run(_form_group(target))
@@ -197,7 +197,7 @@ def _tell(target: Target, class_path: str) -> list[list[str]]:
 
 @pytest.fixture(scope="module")
 def printed(pair_named: Callable[[str], Pair], class_path: str) -> Sequence[Sequence[list[str]]]:
-    """What each command printed about Apache Kafka and about kshim. Both are asked at the same time."""
+    """The output of each command for Apache Kafka and for kshim. Both are asked at the same time."""
     targets = pair_named("alone").targets
     with ThreadPoolExecutor() as threads:
         return list(threads.map(_tell, targets, [class_path] * len(targets)))

@@ -57,7 +57,7 @@ class Batch(Word):
     cut: int = 0
     """How many bytes are missing at the end."""
     tail: bytes | Batch = b""
-    """What follows the batch."""
+    """The bytes after the batch."""
     damage: int = 0
     """Every byte of the records is XORed with it."""
 

@@ -131,7 +131,7 @@ def rejoin(client: str, *names: str, id: str | Id | None = None, **kwargs: Any) 
 
 
 def enter(client: str, *names: str, wait: bool = True, **kwargs: Any) -> list[Ask]:
-    """What a new dynamic member does: get an id where one is required, and join."""
+    """The steps of a new dynamic member: get a member id if one is required, and join."""
     only_old, only_new = MEMBER_ID_REQUIRED_SINCE - 1, MEMBER_ID_REQUIRED_SINCE
     return [
         join(client, *names, wait=wait, until=only_old, **kwargs),
@@ -464,7 +464,7 @@ def hang_up(connection: str) -> HangUp:
 
 
 def tolerate(difference: str, step: Ask) -> Ask:
-    """The same step, at which kshim is meant to answer otherwise."""
+    """Return the step, marked as one at which kshim is meant to answer differently."""
     return replace(step, tolerated=difference)
 
 
