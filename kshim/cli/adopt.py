@@ -14,10 +14,10 @@ from kshim.cli.tables import print_table
 @click.argument("group_id", metavar="GROUP")
 @of_running_server
 def adopt(path: Path, group_id: str) -> None:
-    """Commit here what GROUP has committed at the upstream.
+    """Copy to kshim the offsets that GROUP has committed at the upstream.
 
-    For a server with --upstream. Stop the group's members first, adopt it, and start them with the address of
-    kshim. Nothing is needed for the way back: the upstream has the offsets that are committed here.
+    For a server with --upstream. Stop the group's members, adopt the group, and start the members with
+    kshim's address. The way back needs no command: kshim also commits the group's offsets at the upstream.
     """
     rows = ask_server(path, "adopt", group_id)
     print_table(("Topic", "Partition", "Offset"), [tuple(map(str, row)) for row in rows])

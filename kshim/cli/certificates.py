@@ -17,7 +17,7 @@ from kshim.cli.faults import fail
     metavar="NAME",
     multiple=True,
     show_default="localhost, 127.0.0.1, ::1",
-    help="Name or address by which clients reach the server; may be given several times.",
+    help="Name or address at which clients reach the server; may be given several times.",
 )
 @click.option(
     "--client",
@@ -32,12 +32,12 @@ from kshim.cli.faults import fail
     default=365,
     show_default=True,
     type=click.IntRange(1, 36500),
-    help="How long they are valid.",
+    help="Number of days for which the certificates are valid.",
 )
 def certificates(directory: Path, hosts: tuple[str, ...], clients: tuple[str, ...], days: int) -> None:
-    """Make certificates for tests in DIR, and the properties with which servers and clients use them.
+    """Make certificates for tests in DIR, and properties files for servers and clients.
 
-    Nothing is overwritten. The key of the authority is not kept, so no further certificate can be issued.
+    No file is overwritten. The authority's key is not kept, so it cannot issue further certificates.
 
     \b
     Examples:

@@ -25,9 +25,9 @@ def check(data_dir: Path) -> None:
     """Check a data directory for damage.
 
     Checks every batch's CRC and offsets, the state of producers and transactions, the metadata, and whether
-    the coordinators could load their records. Changes nothing. The exit status is 0 if all is well, 1 if
-    something is damaged (one line for each fault says where), and 2 if the directory cannot be read, for
-    example because a server has it open.
+    the coordinators could load their records. Changes nothing. Prints one line for each fault, with its
+    place. The exit status is 0 if nothing is damaged, 1 if something is damaged, and 2 if the directory
+    cannot be read, for example because a server has it open.
 
     \b
     Example:

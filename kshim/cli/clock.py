@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 @click.group()
 def clock() -> None:
-    """Steer a running server's time: that of sessions, rebalances, transactions, offsets and records.
+    """Show, move or stop the time of a running server.
 
-    Time-outs of connections, and what clients themselves measure, go by real time. A server that is started
-    has the real time again.
+    It counts for sessions, rebalances, transactions, offsets and records. Timeouts of connections and of
+    clients use the real time. After a restart the server uses the real time for everything.
 
     \b
     Examples:
@@ -41,13 +41,13 @@ def now(path: Path) -> None:
 
 @clock.command()
 @click.argument("duration", type=duration_ms)
-@click.option("--silent", is_flag=True, help="Let the sessions of connected members end, too.")
+@click.option("--silent", is_flag=True, help="End the sessions of connected members as well.")
 @of_running_server
 def advance(path: Path, duration: int, silent: bool) -> None:
-    """Move time ahead by DURATION, as in 90s, 5m, 1h30m or 8d, and wait until all that came due is done.
+    """Move time ahead by DURATION (90s, 5m, 1h30m, 8d), and wait until everything that is due is done.
 
-    Members whose clients are connected stay in their groups, as if they had sent heartbeats meanwhile, unless
-    --silent is given.
+    Members with connected clients stay in their groups, as if they had sent heartbeats meanwhile. With
+    --silent they do not.
     """
     _tell(ask_server(path, "clock-advance", duration, silent))
 
@@ -55,14 +55,14 @@ def advance(path: Path, duration: int, silent: bool) -> None:
 @clock.command()
 @of_running_server
 def hold(path: Path) -> None:
-    """Let time stand still: no session and no transaction times out. It can be advanced."""
+    """Stop the time: no session and no transaction times out. `kshim clock advance` still moves it."""
     _tell(ask_server(path, "clock-hold"))
 
 
 @clock.command()
 @of_running_server
 def resume(path: Path) -> None:
-    """Let time go on from where it stands."""
+    """Start the time again, from where it stopped."""
     _tell(ask_server(path, "clock-resume"))
 
 

@@ -40,7 +40,7 @@ _to = click.option("--to", "node_id", metavar="NODE", type=int, required=True, h
 
 
 @cluster.command()
-@click.option("--internal", is_flag=True, help="Show internal topics, too.")
+@click.option("--internal", is_flag=True, help="Show internal topics as well.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_obj
 def describe(path: Path, internal: bool, as_json: bool) -> None:
@@ -76,9 +76,9 @@ def describe(path: Path, internal: bool, as_json: bool) -> None:
 @_to
 @click.pass_obj
 def move_leader(path: Path, topic: str, partition: int, node_id: int) -> None:
-    """Let another broker lead PARTITION of TOPIC.
+    """Make another broker the leader of PARTITION of TOPIC.
 
-    A broker without a replica takes the current leader's place among the replicas.
+    If that broker has no replica, it replaces the current leader among the replicas.
     """
     say_moved(ask_server(path, "move-leader", topic, partition, node_id))
 
@@ -88,7 +88,7 @@ def move_leader(path: Path, topic: str, partition: int, node_id: int) -> None:
 @_to
 @click.pass_obj
 def move_coordinator(path: Path, group: str, node_id: int) -> None:
-    """Let another broker coordinate GROUP.
+    """Make another broker the coordinator of GROUP.
 
     All other groups in the same partition of __consumer_offsets move with it.
     """
@@ -101,7 +101,7 @@ def move_coordinator(path: Path, group: str, node_id: int) -> None:
 def stop_broker(path: Path, node_id: int) -> None:
     """Shut a broker down.
 
-    Brokers in the ISR take over its partitions; then its connections are closed.
+    Brokers in the ISR take over its partitions. Then the broker's connections are closed.
     """
     stopped = ask_server(path, "stop-broker", node_id)
     without = stopped["without_leader"]
@@ -115,8 +115,8 @@ def stop_broker(path: Path, node_id: int) -> None:
 def start_broker(path: Path, node_id: int) -> None:
     """Start a broker that was stopped.
 
-    It leads the partitions that no other broker can lead. To give it back the others, elect the preferred
-    leaders with Kafka's tools, or use move-leader.
+    It leads the partitions that no other broker can lead. To make it the leader of its other partitions
+    again, elect the preferred leaders with Kafka's tools, or use move-leader.
     """
     started = ask_server(path, "start-broker", node_id)
     print_line(f"broker {node_id} runs: it leads {started['leads']} partitions")

@@ -11,7 +11,7 @@ from kshim.cli.tables import print_table
 def config() -> None:
     """List every property, its default and what it does.
 
-    Set them with `kshim serve --set KEY=VALUE`, or in the file given to --config.
+    Set a property with `kshim serve --set KEY=VALUE`, or in the file of --config.
     """
     from kshim.configs.config import PROPERTIES
     from kshim.configs.upstream import PROPERTIES as OF_UPSTREAM

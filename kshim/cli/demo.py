@@ -48,13 +48,13 @@ def java() -> bool:
 
 
 @click.command()
-@click.option("--spark", is_flag=True, help="At the end, count the records with PySpark too (needs Java).")
+@click.option("--spark", is_flag=True, help="Also count the records with PySpark at the end (needs Java).")
 @click.option(
     "--seconds",
     type=click.FloatRange(0, 3600),
     default=2.0,
     show_default=True,
-    help="How long the group works undisturbed after each join, each crash and the restart.",
+    help="How long the group works without disturbance after each join, each crash and the restart.",
 )
 @click.option("--server", help="Another server's command, with {port} and {data_dir}.", hidden=True)
 @click.option("--svg", type=click.Path(dir_okay=False, path_type=Path), help="Save a picture.", hidden=True)

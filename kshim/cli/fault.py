@@ -16,10 +16,10 @@ from kshim.cli.tables import print_table
 
 @click.group()
 def fault() -> None:
-    """Let chosen requests to a running server fail, be late, or lose their connection.
+    """Make chosen requests to a running server fail, wait, or lose their connection.
 
-    Faults last until they are removed, are used up (--times), are over (--for), or the server ends. Which
-    clients do what then: docs/faults.md.
+    A fault lasts until it is removed, has struck often enough (--times), its time is over (--for), or the
+    server ends. docs/faults.md shows how clients react.
 
     \b
     Examples:
@@ -33,42 +33,59 @@ def fault() -> None:
 
 
 @fault.command()
-@click.option("--api", metavar="NAME", help="Which API, as `kshim apis` lists them. Default: all.")
 @click.option(
-    "--error", metavar="NAME", help="Do not perform the request; answer with this error of Kafka's."
+    "--api",
+    metavar="NAME",
+    help="Only requests of this API; `kshim apis` lists the names. Default: all APIs.",
 )
-@click.option("--delay-ms", metavar="MS", type=int, help="Perform it, and answer so much later.")
-@click.option("--drop", is_flag=True, help="Perform it, and never answer on this connection again.")
+@click.option("--error", metavar="NAME", help="Do not perform the request. Answer with this Kafka error.")
+@click.option("--delay-ms", metavar="MS", type=int, help="Perform the request, and delay the answer by MS.")
+@click.option("--drop", is_flag=True, help="Perform the request. Send no more answers on its connection.")
 @click.option(
     "--close",
     is_flag=False,
     flag_value="before",
     metavar="[before|after]",
-    help="Close the connection, before or after it is performed. Default: before.",
+    help="Close the connection before or after the request is performed. Default: before.",
 )
 @click.option(
     "--stall-ms",
     metavar="MS",
     type=int,
-    help="Read and send nothing on its connection for so long; then perform it.",
+    help="Read and send nothing on the connection for MS. Then perform the request.",
 )
 @click.option(
-    "--bytes-per-s", metavar="N", type=int, help="Take it in, and send its answer, no faster than this."
+    "--bytes-per-s",
+    metavar="N",
+    type=int,
+    help="Read the request and send its answer at N bytes per second at most.",
 )
 @click.option("--client-id", metavar="ID", help="Only requests of this client.")
 @click.option("--not-client-id", metavar="ID", help="Only requests of all other clients.")
 @click.option("--group", metavar="ID", help="Only requests that name this group.")
 @click.option("--topic", metavar="NAME", help="Only requests that name this topic.")
 @click.option("--member", metavar="ID", help="Only requests that name this member.")
-@click.option("--nth", metavar="N", type=int, help="From the N-th of these requests on. Default: 1.")
-@click.option("--times", metavar="N", type=int, help="Strike so many requests. Default: all.")
-@click.option("--once", is_flag=True, help="The same as --times 1.")
+@click.option("--nth", metavar="N", type=int, help="Strike from the N-th matching request on. Default: 1.")
+@click.option("--times", metavar="N", type=int, help="Strike at most N requests. Default: all.")
+@click.option("--once", is_flag=True, help="Same as --times 1.")
 @click.option(
-    "--probability", metavar="P", type=float, help="Strike each by chance: 0.2 strikes every fifth."
+    "--probability",
+    metavar="P",
+    type=float,
+    help="Strike each request with probability P: 0.2 strikes one in five on average.",
 )
-@click.option("--seed", metavar="N", type=int, help="Repeats the chances of an earlier fault.")
 @click.option(
-    "--for", "for_ms", metavar="TIME", type=duration_ms, help="End after this time: 500ms, 30s, 5m, 1h."
+    "--seed",
+    metavar="N",
+    type=int,
+    help="Seed of --probability. The same seed strikes the same requests again.",
+)
+@click.option(
+    "--for",
+    "for_ms",
+    metavar="TIME",
+    type=duration_ms,
+    help="End the fault after TIME: 500ms, 30s, 5m, 1h.",
 )
 @of_running_server
 def add(path: Path, **given: Any) -> None:
@@ -83,7 +100,8 @@ def add(path: Path, **given: Any) -> None:
 def list_faults(path: Path, as_json: bool) -> None:
     """List the faults, and how often each has struck.
 
-    Matched counts the requests that fitted it, Struck those that it struck, after --nth and --probability.
+    Matched counts the requests that match the fault. Struck counts the requests that it struck; --nth and
+    --probability may spare a matching request.
     """
     found = ask_server(path, "list-faults")
     if as_json:

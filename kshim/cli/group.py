@@ -20,7 +20,7 @@ _ALL = -1
 def group() -> None:
     """Steer a group of a running server: its members, its coordinator, its offsets.
 
-    Clients see what they would see if it had happened by itself.
+    Clients see what they would see if the same had happened without this command.
 
     \b
     Examples:
@@ -45,7 +45,7 @@ def _command(command: Command) -> click.Command:
 
 @_command
 def rebalance(path: Path, group_id: str) -> None:
-    """Let GROUP rebalance."""
+    """Start a rebalance of GROUP."""
     members = ask_server(path, "rebalance-group", group_id)
     print_line(f"group {group_id} rebalances: {_listed(members)}")
 
@@ -53,7 +53,7 @@ def rebalance(path: Path, group_id: str) -> None:
 @_command
 @click.argument("member")
 def expire(path: Path, group_id: str, member: str) -> None:
-    """End the session of MEMBER, a member id, as if it had sent no heartbeat."""
+    """End the session of MEMBER, a member id, as if the member had sent no heartbeat."""
     ask_server(path, "expire-member", group_id, member)
     print_line(f"group {group_id}: the session of {member} has ended")
 
@@ -61,9 +61,9 @@ def expire(path: Path, group_id: str, member: str) -> None:
 @_command
 @click.argument("instance")
 def fence(path: Path, group_id: str, instance: str) -> None:
-    """Fence the member with the group.instance.id INSTANCE, as if another one had come with that.
+    """Fence the member with the group.instance.id INSTANCE, as a second client with this id does.
 
-    Its client gets FENCED_INSTANCE_ID. Its place is kept for its session timeout.
+    The member's client gets FENCED_INSTANCE_ID. The group keeps the member's place for its session timeout.
     """
     member = ask_server(path, "fence-member", group_id, instance)
     print_line(f"group {group_id}: {member} is fenced")
@@ -72,21 +72,21 @@ def fence(path: Path, group_id: str, instance: str) -> None:
 @_command
 @click.argument("member")
 def remove(path: Path, group_id: str, member: str) -> None:
-    """Remove MEMBER, a member id or a group.instance.id; a client that runs joins again."""
+    """Remove MEMBER, a member id or a group.instance.id. A running client joins again."""
     removed = ask_server(path, "remove-member", group_id, member)
     print_line(f"group {group_id}: {removed} is removed")
 
 
 @_command
 def empty(path: Path, group_id: str) -> None:
-    """Remove all members of GROUP; clients that run join again."""
+    """Remove all members of GROUP. Running clients join again."""
     removed = ask_server(path, "empty-group", group_id)
     print_line(f"group {group_id} is empty; removed: {_listed(removed)}")
 
 
 @_command
 def delete(path: Path, group_id: str) -> None:
-    """Delete GROUP, which may have no members, and its offsets."""
+    """Delete GROUP and its offsets. The group must have no members."""
     ask_server(path, "delete-group", group_id)
     print_line(f"group {group_id} is deleted")
 
@@ -94,7 +94,7 @@ def delete(path: Path, group_id: str) -> None:
 @_command
 @click.option("--to", "node_id", metavar="NODE", type=int, required=True, help="The broker's node id.")
 def move_coordinator(path: Path, group_id: str, node_id: int) -> None:
-    """Let another broker coordinate GROUP, as `kshim cluster move-coordinator` does."""
+    """Make another broker the coordinator of GROUP, like `kshim cluster move-coordinator`."""
     say_moved(ask_server(path, "move-coordinator", group_id, node_id))
 
 
@@ -104,25 +104,30 @@ def move_coordinator(path: Path, group_id: str, node_id: int) -> None:
 @_command
 @click.option("--topic", required=True)
 @click.option("--partition", type=int, required=True)
-@click.option("--offset", type=int, required=True, help="Of the next record to read.")
+@click.option("--offset", type=int, required=True, help="The offset of the next record to read.")
 def set_offsets(path: Path, group_id: str, topic: str, partition: int, offset: int) -> None:
-    """Set an offset of GROUP, which may have no members.
+    """Set an offset of GROUP. The group must have no members.
 
-    It is set as it is, even where there is no such record.
+    The offset is set as given, even if the partition has no record at it.
     """
     _tell(ask_server(path, "set-offsets", group_id, [[topic, partition, offset]]))
 
 
 @_command
-@click.option("--topic", help="Otherwise all that the group has committed.")
-@click.option("--partition", type=int, help="Otherwise all of the topic.")
-@click.option("--to-earliest", "place", flag_value="earliest", help="To the first record.")
-@click.option("--to-latest", "place", flag_value="latest", help="To the end.")
-@click.option("--shift", metavar="N", type=int, help="By N records; below 0 to read some again.")
+@click.option("--topic", help="Only this topic. Default: all topics in which the group has committed.")
+@click.option("--partition", type=int, help="Only this partition. Default: all partitions of the topic.")
+@click.option("--to-earliest", "place", flag_value="earliest", help="Move to the first record.")
+@click.option("--to-latest", "place", flag_value="latest", help="Move to the end.")
+@click.option(
+    "--shift",
+    metavar="N",
+    type=int,
+    help="Move by N records. A negative N makes the group read records again.",
+)
 @click.option(
     "--to-time",
     metavar="TIME",
-    help="To the first record that is not older: 2026-11-23T08:00, with +01:00 if it is not UTC.",
+    help="Move to the first record at or after TIME: 2026-11-23T08:00 is UTC, 2026-11-23T08:00+01:00 is not.",
 )
 def reset_offsets(
     path: Path,
@@ -133,7 +138,7 @@ def reset_offsets(
     shift: int | None,
     to_time: str | None,
 ) -> None:
-    """Move the offsets of GROUP, which may have no members."""
+    """Move the offsets of GROUP. The group must have no members."""
     if [place, shift, to_time].count(None) != 2:
         raise click.UsageError("give one of --to-earliest, --to-latest, --shift and --to-time")
     if partition is not None and topic is None:

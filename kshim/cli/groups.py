@@ -16,7 +16,7 @@ from kshim.cli.tables import print_table
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @of_running_server
 def groups(path: Path, as_json: bool) -> None:
-    """List the groups: state, members, lag, rebalances, and who is slow or dies again and again.
+    """List the groups: state, members, lag, rebalances, and members that are slow or keep dying.
 
     \b
     Examples:

@@ -34,14 +34,14 @@ _BOOTSTRAP = click.option(
     metavar="HOST:PORT",
     default="127.0.0.1:9092",
     show_default=True,
-    help="The cluster to ask.",
+    help="Address of the Kafka cluster.",
 )
 _LOG = click.option(
     "--log",
     metavar="TOPIC",
     default="",
-    show_default="__kshim_groups if it is there, else __consumer_offsets",
-    help="The topic that is the coordinator's log.",
+    show_default="__kshim_groups if the cluster has it, else __consumer_offsets",
+    help="Topic with the coordinator's log.",
 )
 _CONF = click.option(
     "--conf",
@@ -66,13 +66,13 @@ _EVERY = click.option(
     type=click.FloatRange(min=0.1),
     default=10.0,
     show_default=True,
-    help="With --stream: how often to report.",
+    help="With --stream: time between two reports.",
 )
 _STATE = click.option(
     "--state",
     metavar="DIR",
-    show_default="a temporary one",
-    help="With --stream: where Spark keeps its state; on a cluster, storage that all machines share.",
+    show_default="a temporary directory",
+    help="With --stream: directory for Spark's state; on a cluster, in storage that all machines share.",
 )
 _ASKING = (_BOOTSTRAP, _LOG, _CONF, _VERBOSE)
 _STREAMING = (_BOOTSTRAP, _LOG, _OUT, _STREAM, _EVERY, _STATE, _CONF, _VERBOSE)
@@ -83,13 +83,17 @@ _STUCK_FOR = click.option(
     type=click.FloatRange(min=0),
     default=300.0,
     show_default=True,
-    help="How long a group may commit no progress while it has records to read.",
+    help="How long a group with records to read may commit no progress.",
 )
 _WITHIN = click.option(
-    "--within", metavar="TIME", default="10 minutes", show_default=True, help="The window of time."
+    "--within", metavar="TIME", default="10 minutes", show_default=True, help="Length of the time window."
 )
 _AT_LEAST = click.option(
-    "--at-least", type=click.IntRange(min=1), default=3, show_default=True, help="Rebalances in a window."
+    "--at-least",
+    type=click.IntRange(min=1),
+    default=3,
+    show_default=True,
+    help="Number of rebalances in a window.",
 )
 
 
@@ -106,7 +110,7 @@ def _with(*options: Decorator) -> Decorator:
 def pipeline() -> None:
     """Query the coordinator's log with Spark.
 
-    The log may be that of kshim, or of any Kafka cluster.
+    It works with kshim and with any Kafka cluster.
 
     \b
     Examples:
@@ -137,8 +141,8 @@ def stuck(for_s: float, **options: Any) -> None:
 def rebalances(**options: Any) -> None:
     """Show each generation of each group.
 
-    With the members that joined and left, the leader, and how long the generation lasted; with kshim also
-    what set the rebalance off, and how long it took.
+    Shows the members that joined and left, the leader, and how long the generation lasted. For groups of
+    kshim it also shows the cause of the rebalance and how long the rebalance took.
     """
     _run("rebalances", options)
 
@@ -148,22 +152,27 @@ def rebalances(**options: Any) -> None:
 def flapping(within: str, at_least: int, **options: Any) -> None:
     """Show groups that rebalance too often.
 
-    With the client that joined or left most often.
+    Also shows the client that joined or left most often.
     """
     _run("flapping", options, within=within, at_least=at_least)
 
 
 @pipeline.command()
 @click.option(
-    "--out", "directory", metavar="DIR", type=Path, required=True, help="Where to write the page, index.html."
+    "--out",
+    "directory",
+    metavar="DIR",
+    type=Path,
+    required=True,
+    help="Directory to write the page to, as index.html.",
 )
 @click.option(
     "--last",
     "last_s",
     metavar="SECONDS",
     type=click.FloatRange(min=1),
-    show_default="all that the log has",
-    help="Look back only so long.",
+    show_default="the whole log",
+    help="Use only the last SECONDS of the log.",
 )
 @_with(_STUCK_FOR, _WITHIN, _AT_LEAST, *_ASKING)
 def report(
@@ -196,10 +205,14 @@ def snapshot(path: str, **options: Any) -> None:
 
 @pipeline.command()
 @click.argument("path")
-@click.option("--execute", is_flag=True, help="Commit the offsets; without it, only show what would be done.")
+@click.option(
+    "--execute",
+    is_flag=True,
+    help="Commit the offsets. Without it, only show which offsets would be committed.",
+)
 @_with(_OUT, *_ASKING)
 def restore(path: str, execute: bool, **options: Any) -> None:
-    """Commit the offsets saved at PATH, for groups without members."""
+    """Commit the offsets saved at PATH. Only groups without members are restored."""
     _run("restore", options, path=path, dry_run=not execute)
 
 

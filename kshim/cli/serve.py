@@ -20,48 +20,46 @@ from kshim.cli.running import run_with
 @click.option(
     "--advertise",
     metavar="HOST:PORT",
-    show_default="the one the client connected to",
-    help="Address that clients are told to connect to.",
+    show_default="the address that each client used",
+    help="Address to which clients connect.",
 )
 @click.option(
     "--brokers",
     metavar="N",
     show_default="1",
-    help="Number of brokers; each has a port, counted up from that of --listen.",
+    help="Number of brokers. Each has its own port, counted up from the port of --listen.",
 )
 @click.option(
     "--upstream",
     metavar="HOST:PORT,...",
     show_default="none",
-    help="A Kafka cluster to stand in front of: records stay there, groups are kshim's.",
+    help="A Kafka cluster to stand in front of. Records stay there, and kshim coordinates the groups.",
 )
 @click.option(
     "--upstream-config",
     metavar="FILE",
     type=Path,
-    help="How to connect to it: a client.properties file, as Kafka's tools read it.",
+    help="Settings of the connection to the upstream: a client.properties file, as for Kafka's tools.",
 )
 @click.option(
     "--data-dir",
     metavar="DIR",
     show_default="./kshim-data",
-    help="Directory for all data; :memory: keeps nothing.",
+    help="Directory for all data. :memory: keeps nothing on disk.",
 )
 @click.option(
     "--control",
     metavar="PATH",
     show_default="control.sock in the data directory",
-    help="Socket for `kshim cluster`.",
+    help="Socket through which commands such as `kshim cluster` reach the server.",
 )
 @click.option(
     "--http",
     metavar="HOST:PORT",
     show_default="off",
-    help="Address of the page, its JSON and the metrics. Port 0 picks a free one.",
+    help="Address of the web page, its JSON and the metrics. Port 0 picks a free one.",
 )
-@click.option(
-    "--config", "file", metavar="FILE", type=Path, help="A server.properties file, as Kafka reads it."
-)
+@click.option("--config", "file", metavar="FILE", type=Path, help="A server.properties file, as for Kafka.")
 @click.option(
     "--set",
     "settings",
@@ -70,7 +68,9 @@ from kshim.cli.running import run_with
     help="Set one property; may be given several times.",
 )
 @click.option(
-    "--end-with-stdin", is_flag=True, help="End when standard input does, as a child process should."
+    "--end-with-stdin",
+    is_flag=True,
+    help="End when standard input ends, so that the server does not outlive its parent process.",
 )
 @click.option(
     "--log-level", default="info", show_default=True, type=click.Choice(["debug", "info", "warning", "error"])
@@ -91,10 +91,11 @@ def serve(
 ) -> None:
     """Serve Kafka clients until SIGINT or SIGTERM.
 
-    Prints one line as soon as clients can connect: kshim ready HOST:PORT, with several brokers all their
-    addresses, comma-separated, as clients take them. With several listeners these are those of the first,
-    and a line kshim listener NAME HOST:PORT follows for each. The log goes to standard error.
-    `kshim config` lists the properties for --set and --config. Options override --set, and --set the files.
+    Prints one line as soon as clients can connect: kshim ready HOST:PORT. With several brokers the line has
+    all their addresses, comma-separated, as clients take them. With several listeners it has the addresses
+    of the first listener, and a line kshim listener NAME HOST:PORT follows for each listener. The log goes
+    to standard error. `kshim config` lists the properties for --set and --config. Options override --set,
+    and --set overrides the files.
 
     \b
     Examples:

@@ -35,11 +35,11 @@ COLORS = {"Stable": "green", "Empty": "dim", "PreparingRebalance": "yellow", "Co
     default=1.0,
     show_default=True,
     type=click.FloatRange(min=0.1),
-    help="How often to look.",
+    help="Time between two updates.",
 )
 @of_running_server
 def top(path: Path, every_s: float) -> None:
-    """Show the groups live: lag, records per second, rebalances under way, and what happens. Ctrl-C ends it.
+    """Show the groups live: lag, records per second, current rebalances, and events. Ctrl-C ends it.
 
     \b
     Examples:

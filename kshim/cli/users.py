@@ -48,11 +48,11 @@ class Users(NamedTuple):
 
 @click.group()
 def users() -> None:
-    """Show and change who may authenticate with SCRAM: of a running server, or of a directory before the
-    first start.
+    """List, add and remove the users that may authenticate with SCRAM.
 
-    The server never has the passwords, and keeps no more of them than SCRAM needs. kafka-configs sees the
-    same users. Users of PLAIN are no part of these: they are in the server's configuration.
+    This works with a running server, and with a data directory before the first start. The server never
+    gets the passwords; it stores only what SCRAM needs. kafka-configs sees the same users. The users of
+    PLAIN are in the server's configuration instead.
 
     \b
     Examples:
@@ -64,7 +64,7 @@ def users() -> None:
     """
 
 
-_of_users = of_server("of", Users, "The data directory of the server, which need not run.")
+_of_users = of_server("of", Users, "The server's data directory. The server need not run.")
 _mechanism = click.option(
     "--mechanism",
     "mechanisms",
@@ -72,7 +72,7 @@ _mechanism = click.option(
     multiple=True,
     default=_MECHANISMS,
     show_default=" and ".join(_MECHANISMS),
-    help="Of one mechanism only.",
+    help="Only this mechanism; may be given several times.",
 )
 
 
@@ -95,19 +95,19 @@ def list_users(of: Users, as_json: bool) -> None:
     "--password-file",
     metavar="FILE",
     type=click.File(encoding="utf-8"),
-    help="A file with the password in its first line, - for standard input. Without it you are asked.",
+    help="A file whose first line is the password; - is standard input. Without it, kshim asks for it.",
 )
 @click.option(
     "--iterations",
     type=click.IntRange(MIN_ITERATIONS, MAX_ITERATIONS),
     default=MIN_ITERATIONS,
     show_default=True,
-    help="How often the password is hashed.",
+    help="Number of times that the password is hashed.",
 )
 @_mechanism
 @_of_users
 def add(of: Users, name: str, password_file: Any, iterations: int, mechanisms: tuple[str, ...]) -> None:
-    """Let NAME authenticate with a password, or exchange its password."""
+    """Add the user NAME with a password, or replace the password of NAME."""
     password = _password(name, password_file)
     questions = []
     for mechanism in map(ScramMechanism, dict.fromkeys(mechanisms)):
@@ -123,7 +123,7 @@ def add(of: Users, name: str, password_file: Any, iterations: int, mechanisms: t
 @_mechanism
 @_of_users
 def remove(of: Users, name: str, mechanisms: tuple[str, ...]) -> None:
-    """Let NAME authenticate no more; who is connected stays so."""
+    """Remove NAME's password. Open connections stay open."""
     asked = list(dict.fromkeys(mechanisms))
     were_there = of.ask(*(["remove-user", name, each] for each in asked))
     removed = [each for each, was_there in zip(asked, were_there, strict=True) if was_there]

@@ -15,7 +15,7 @@ WAIT_MS = 30_000
 
 
 @click.command()
-@click.option("--group", metavar="GROUP", help="Show only what is about this group.")
+@click.option("--group", metavar="GROUP", help="Show only events of this group.")
 @click.option("--since-start", is_flag=True, help="Begin with the earliest events that the server has kept.")
 @click.option("--json", "as_json", is_flag=True, help="Print each event as one line of JSON.")
 @of_running_server

@@ -27,14 +27,14 @@ WAITS = {
 @click.command()
 @click.argument("group")
 @click.argument("generation", type=int, required=False)
-@click.option("--all", "show_all", is_flag=True, help="Tell all rebalances that the server has kept.")
+@click.option("--all", "show_all", is_flag=True, help="Show all rebalances that the server has kept.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @of_running_server
 def why(path: Path, group: str, generation: int | None, show_all: bool, as_json: bool) -> None:
-    """Say why GROUP has rebalanced, and whom it waits for now.
+    """Show why GROUP has rebalanced, and for which members it waits now.
 
-    Tells its last rebalance, or the one that led to GENERATION. The server keeps the last 100 of each group
-    until it ends.
+    Shows the group's last rebalance, or the one that led to GENERATION. The server keeps the last 100
+    rebalances of each group until it ends.
 
     \b
     Examples:

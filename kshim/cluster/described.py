@@ -15,7 +15,7 @@ from kshim.configs.topics import TOPIC_CONFIGS
 from kshim.configs.values import Secret
 
 _OF_LISTENER = re.compile(r"listener\.name\.[^.]*\.")
-_NO_EFFECT = "Apache Kafka's; it has no effect here."
+_NO_EFFECT = "A property of Apache Kafka. It has no effect in kshim."
 _WITHOUT_DEFAULT = ("node.id",)
 """Apache Kafka does not start until these are set."""
 _OURS = {bool: ConfigType.BOOLEAN, int: ConfigType.INT, float: ConfigType.DOUBLE, Secret: ConfigType.PASSWORD}

@@ -54,150 +54,157 @@ class Config(UpstreamGroupsProperties):
     listeners: str = _property(
         "127.0.0.1:9092",
         str,
-        "Where to listen: HOST:PORT, or NAME://HOST:PORT,… for several listeners; port 0 picks a free one. "
-        "Same as --listen.",
+        "Addresses to listen on: HOST:PORT, or NAME://HOST:PORT,… for several listeners. Port 0 picks a "
+        "free one. Same as --listen.",
         "PLAINTEXT://:9092",
     )
     advertised_listeners: str = _property(
         "",
         str,
-        "Addresses told to clients, HOST:PORT or NAME://HOST:PORT. Where a listener has none, each client is "
-        "told the address that it connected to. Same as --advertise.",
+        "Addresses to which clients connect, HOST:PORT or NAME://HOST:PORT. A listener without one gives "
+        "each client the address that this client used. Same as --advertise.",
     )
     listener_security_protocol_map: str = _property(
         PROTOCOL_MAP,
         str,
-        "What is spoken at each listener, as NAME:PROTOCOL, comma-separated; PROTOCOL is PLAINTEXT or SSL or "
+        "The protocol of each listener, as NAME:PROTOCOL, comma-separated. PROTOCOL is PLAINTEXT, SSL, "
         "SASL_PLAINTEXT or SASL_SSL.",
     )
     controller_listener_names: str = _property(
         "",
         str,
-        "Names in listeners that are left out: a KRaft controller's, which is not needed here.",
+        "Names of listeners to ignore, such as those of a KRaft controller, which kshim does not have.",
     )
     log_dirs: str = _property(
         "./kshim-data",
         str,
-        "Directory for topics, records, offsets and groups; :memory: keeps nothing. Same as --data-dir.",
+        "Directory for topics, records, offsets and groups. :memory: keeps nothing on disk. Same as "
+        "--data-dir.",
         "/tmp/kafka-logs",
     )
     node_id: int = _int(1, "This broker's id, as clients see it.", low=0, kafka_default="none")
     brokers: int = _int(
         1,
-        "How many brokers this process plays: node ids count up from node.id, ports from that of the "
-        "listener. Same as --brokers.",
+        "Number of brokers that this process plays. Node ids count up from node.id, ports from the "
+        "listener's port. Same as --brokers.",
         high=MAX_BROKERS,
         kafka_default="none",
     )
     control_path: str = _property(
         "",
         str,
-        "Socket through which `kshim cluster` reaches the server. Default: control.sock in the data "
-        "directory; none with :memory:. Same as --control.",
+        "Socket through which commands such as `kshim cluster` reach the server. Default: control.sock in "
+        "the data directory; none with :memory:. Same as --control.",
         "none",
     )
     http_listener: Endpoint | None = _property(
         None,
         optional_endpoint,
-        "Address of the page, its JSON and the metrics, HOST:PORT; port 0 picks a free one. Off if empty. "
-        "Any address but the loopback needs http.token. Same as --http.",
+        "Address of the web page, its JSON and the metrics, HOST:PORT. Port 0 picks a free one. Off if "
+        "empty. Any address other than loopback needs http.token. Same as --http.",
         "none",
     )
     http_token: Secret = _property(
         Secret(),
         secret,
-        "What a client of http.listener must know: it is sent as Authorization: Bearer TOKEN, or once as "
-        "/?token=TOKEN for the page. Without it only this machine can connect.",
+        "Secret that clients of http.listener send: as Authorization: Bearer TOKEN, or for the page once "
+        "as /?token=TOKEN. Without it only this machine can connect.",
         "none",
     )
     http_steering_enable: bool = _property(
         False,
         boolean,
-        "Whether http.listener takes commands, as the control socket does: who may connect may steer.",
+        "If true, every client of http.listener may also run the commands of the control socket.",
         "none",
     )
     authorizer_class_name: str = _property(
         "",
         authorizer_class,
-        f"{STANDARD_AUTHORIZER}, or nothing: then everybody may do everything. With it ACLs say who may do "
-        "what; admin clients and kafka-acls make them.",
+        f"{STANDARD_AUTHORIZER}, or nothing. If nothing is set, every client may do everything. With the "
+        "authorizer ACLs decide; admin clients and kafka-acls create them.",
     )
     super_users: str = _property(
         "",
         checked_super_users,
-        "Who may do everything, whatever the ACLs say: User:alice;User:bob.",
+        "Principals that may do everything, whatever the ACLs say: User:alice;User:bob.",
     )
     allow_everyone_if_no_acl_found: bool = _property(
         False,
         boolean,
-        "Whether anybody may do anything with a topic, group or transactional id that no ACL is about.",
+        "If true, every client may do everything with a topic, group or transactional id to which no ACL "
+        "applies.",
     )
     default_replication_factor: int = _int(
-        1, "Replicas of a topic that is created without a number of them.", high=SHORT_MAX
+        1, "Number of replicas of a new topic, if the request does not give it.", high=SHORT_MAX
     )
-    num_partitions: int = _int(1, "Partitions of a topic that is created without a number of them.")
+    num_partitions: int = _int(1, "Number of partitions of a new topic, if the request does not give it.")
     auto_create_topics_enable: bool = _property(
-        True, boolean, "Whether a topic is created when a client asks for its metadata or produces to it."
+        True, boolean, "If true, a topic is created when a client asks for its metadata or produces to it."
     )
     message_max_bytes: int = _int(
-        1048588, "Largest record batch a producer may send, in bytes, after compression.", low=0
+        1048588, "Largest record batch that a producer may send, in bytes, after compression.", low=0
     )
     log_message_timestamp_type: str = _property(
         "CreateTime",
         one_of("CreateTime", "LogAppendTime"),
-        "Whether records keep the producer's time (CreateTime) or get the broker's (LogAppendTime).",
+        "CreateTime: records keep the producer's time. LogAppendTime: records get the broker's time.",
     )
     log_message_timestamp_before_max_ms: int = _int(
         LONG_MAX,
-        "How far a record's time may lie before the broker's; older records are refused.",
+        "How far a record's time may lie before the broker's time. Older records are refused.",
         low=0,
         high=LONG_MAX,
     )
     log_message_timestamp_after_max_ms: int = _int(
         3600000,
-        "How far a record's time may lie after the broker's; later records are refused.",
+        "How far a record's time may lie after the broker's time. Later records are refused.",
         low=0,
         high=LONG_MAX,
     )
     log_cleanup_policy: str = _property(
         "delete",
         one_of("delete", "compact", "compact,delete", "delete,compact"),
-        "Cleanup policy of topics that set none. With compact every record must have a key.",
+        "Cleanup policy of topics that set none. With compact, every record must have a key.",
     )
     log_retention_ms: int | None = _property(
         None,
         retention(LONG_MAX),
-        "How long records are kept in topics with cleanup.policy=delete; -1 is for ever. If not set, "
-        "log.retention.minutes counts, then log.retention.hours.",
+        "How long records are kept in topics with cleanup.policy=delete; -1 is for ever. If this is not "
+        "set, log.retention.minutes counts, else log.retention.hours.",
     )
     log_retention_minutes: int | None = _property(
-        None, retention(INT_MAX), "As log.retention.ms, in minutes, if that is not set."
+        None,
+        retention(INT_MAX),
+        "Like log.retention.ms, but in minutes. Counts if log.retention.ms is not set.",
     )
     log_retention_hours: int = _property(
         168,
         retention(INT_MAX),
-        "As log.retention.ms, in hours, if neither that nor log.retention.minutes is set. 168 is a week.",
+        "Like log.retention.ms, but in hours. Counts if neither log.retention.ms nor "
+        "log.retention.minutes is set. 168 is a week.",
     )
     log_retention_bytes: int = _int(
         -1,
-        "Bytes that a partition may grow to before its oldest records go; -1 is no limit.",
+        "Size of a partition, in bytes, above which its oldest records are removed; -1 is no limit.",
         low=-LONG_MAX - 1,
         high=LONG_MAX,
     )
     log_retention_check_interval_ms: int = _int(
-        300000, "How often to look for records that exceed their retention, and remove them.", high=LONG_MAX
+        300000,
+        "How often the server looks for records that exceed their retention, and removes them.",
+        high=LONG_MAX,
     )
     flush_policy: str = _property(
         "commit",
         one_of("commit", "os"),
-        "When a record is on disk: commit, before it is acknowledged; os, when the operating system writes "
-        "it: a crash of the server loses nothing, a loss of power may cost the data.",
+        "When records are written to disk. commit: before they are acknowledged. os: when the operating "
+        "system chooses; then a crash of the server loses nothing, but a loss of power may cost the data.",
         "none",
     )
     compression_type: str = _property(
         "producer",
         one_of("uncompressed", "zstd", "lz4", "snappy", "gzip", "producer"),
-        "How record batches are compressed in topics that do not set it; producer keeps them as they came.",
+        "Compression of record batches in topics that do not set it. producer keeps batches as they came.",
     )
     compression_gzip_level: int = _property(
         -1, gzip_level, "Level of gzip, if compression.type is gzip; -1 is gzip's own default."
@@ -205,7 +212,7 @@ class Config(UpstreamGroupsProperties):
     compression_lz4_level: int = _int(9, "Level of lz4, if compression.type is lz4.", low=1, high=17)
     compression_zstd_level: int = _int(3, "Level of zstd, if compression.type is zstd.", low=-131072, high=22)
     min_insync_replicas: int = _int(
-        1, "In-sync replicas that a record with acks=all needs, in topics that do not set it."
+        1, "Number of in-sync replicas that a record with acks=all needs, in topics that do not set it."
     )
     log_cleaner_delete_retention_ms: int = _int(
         86400000, "How long a compacted topic keeps a tombstone.", low=0, high=LONG_MAX
@@ -213,28 +220,32 @@ class Config(UpstreamGroupsProperties):
     log_cleaner_min_cleanable_ratio: float = _property(
         0.5, ratio, "Share of a compacted topic that may be uncompacted, from 0 to 1."
     )
-    fetch_max_bytes: int = _int(57671680, "Most bytes of records in a Fetch response.", low=1024)
+    fetch_max_bytes: int = _int(
+        57671680, "Largest number of bytes of records in one Fetch response.", low=1024
+    )
     max_incremental_fetch_session_cache_slots: int = _int(
         1000,
-        "Most fetch sessions; a client without one names all its partitions in each Fetch.",
+        "Largest number of fetch sessions. A client without a session names all its partitions in each "
+        "Fetch.",
         low=0,
     )
     group_heartbeat_park_enable: bool = _property(
         True,
         boolean,
-        "Whether the answer to a heartbeat may wait for a rebalance to begin: members learn of it at once.",
+        "If true, the answer to a heartbeat may wait until a rebalance begins, so that members learn of "
+        "the rebalance at once.",
         "none",
     )
     group_rebalances_max_bytes: int = _int(
         33554432,
-        "Memory for the last rebalances of all groups, which kshim why tells.",
+        "Memory for the last rebalances of all groups, in bytes. `kshim why` shows these rebalances.",
         low=0,
         kafka_default="none",
     )
     group_rebalances_topic_enable: bool = _property(
         False,
         boolean,
-        "Whether each rebalance is written into the topic kshim.rebalances, as JSON.",
+        "If true, each rebalance is also written to the topic kshim.rebalances, as JSON.",
         "none",
     )
     group_min_session_timeout_ms: int = _int(
@@ -245,117 +256,133 @@ class Config(UpstreamGroupsProperties):
     )
     group_initial_rebalance_delay_ms: int = _int(
         0,
-        "How long the first rebalance of an empty group waits for more members. 0 gives the first consumer "
-        "its partitions at once, which suits tests and laptops; 3000, Kafka's own, saves rebalances if many "
-        "consumers start together.",
+        "How long the first rebalance of an empty group waits for more members. With 0, the first "
+        "consumer gets its partitions at once, which suits tests and laptops. Kafka's 3000 saves "
+        "rebalances if many consumers start together.",
         low=0,
         kafka_default="3000",
     )
-    group_max_size: int = _int(INT_MAX, "Most members of one group.")
+    group_max_size: int = _int(INT_MAX, "Largest number of members of one group.")
     offset_metadata_max_bytes: int = _int(
-        4096, "Longest metadata string that may come with a committed offset, in bytes.", low=0
+        4096, "Longest metadata string of a committed offset, in bytes.", low=0
     )
     offsets_retention_minutes: int = _int(
         10080,
-        "How long committed offsets are kept after the last member has left the group; for topics that no "
-        "member subscribes to, after the commit. 10080 is a week.",
+        "How long committed offsets are kept after the last member has left the group. For topics to "
+        "which no member subscribes, the time counts from the commit. 10080 is a week.",
     )
     offsets_retention_check_interval_ms: int = _int(
         600000,
-        "How often to look for expired committed offsets and for groups without any, and remove them.",
+        "How often the server looks for expired offsets and for groups without offsets, and removes them.",
         high=LONG_MAX,
     )
     offsets_topic_num_partitions: int = _int(
-        50, "Partitions of __consumer_offsets; fixed when the data directory is first used."
+        50, "Number of partitions of __consumer_offsets. It is fixed when the data directory is first used."
     )
     offsets_topic_replication_factor: int = _int(
         3,
-        "Replicas of __consumer_offsets, at most one a broker. Fixed when the data directory is first used.",
+        "Number of replicas of __consumer_offsets, at most one on each broker. It is fixed when the data "
+        "directory is first used.",
         high=SHORT_MAX,
     )
     transaction_state_log_num_partitions: int = _int(
-        50, "Partitions of __transaction_state; fixed when the first transactional producer starts."
+        50,
+        "Number of partitions of __transaction_state. It is fixed when the first transactional producer "
+        "starts.",
     )
     transaction_state_log_replication_factor: int = _int(
         3,
-        "Replicas of __transaction_state, at most one a broker. Fixed when the first transactional producer "
-        "starts.",
+        "Number of replicas of __transaction_state, at most one on each broker. It is fixed when the "
+        "first transactional producer starts.",
         high=SHORT_MAX,
     )
     transaction_state_log_min_isr: int = _int(
-        2, "In-sync replicas of __transaction_state that must have a record, at most one a broker."
+        2,
+        "Number of in-sync replicas of __transaction_state that a record needs, at most one on each broker.",
     )
     transaction_max_timeout_ms: int = _int(900000, "Longest transaction timeout that a producer may ask for.")
     transactional_id_expiration_ms: int = _int(
-        604800000, "How long an unused transactional id is remembered. 604800000 is a week."
+        604800000, "How long the server remembers an unused transactional id. 604800000 is a week."
     )
     transaction_abort_timed_out_transaction_cleanup_interval_ms: int = _int(
-        10000, "How often to look for transactions past their timeout, and abort them."
+        10000, "How often the server looks for transactions past their timeout, and aborts them."
     )
     transaction_remove_expired_transaction_cleanup_interval_ms: int = _int(
-        3600000, "How often to look for expired transactional ids, and remove them."
+        3600000, "How often the server looks for expired transactional ids, and removes them."
     )
     add_partitions_to_txn_retry_backoff_max_ms: int = _int(
-        100, "How long Produce waits for a producer's last transaction to end, before it refuses.", low=0
+        100,
+        "How long Produce waits for a producer's previous transaction to end before it answers with an "
+        "error.",
+        low=0,
     )
     add_partitions_to_txn_retry_backoff_ms: int = _int(
-        20, "How often Produce checks meanwhile whether that transaction has ended.", low=1
+        20, "How often a waiting Produce checks whether the producer's previous transaction has ended.", low=1
     )
     producer_id_expiration_ms: int = _int(
-        86400000, "How long a partition remembers the sequences of a producer that sends nothing."
+        86400000, "How long a partition remembers the sequence numbers of a producer that sends nothing."
     )
     producer_id_expiration_check_interval_ms: int = _int(
-        600000, "How often to look for producers that have sent nothing for that long, and forget them."
+        600000, "How often the server looks for producers past producer.id.expiration.ms, and forgets them."
     )
     socket_request_max_bytes: int = _int(
-        104857600, "Largest request, in bytes; a client that announces a larger one is disconnected."
+        104857600, "Largest request, in bytes. A client that announces a larger one is disconnected."
     )
     queued_max_request_bytes: int = _int(
         -1,
-        "Memory for requests on their way and replies that nobody reads, in bytes; beyond it the largest "
-        "requests are not read on. -1 is 128 MiB.",
+        "Memory for unfinished requests and unread replies, in bytes. Beyond it, the server stops reading "
+        "the largest requests. -1 is 128 MiB.",
         low=-1,
         high=LONG_MAX,
     )
     max_connections: int = _int(
-        INT_MAX, "How many connections a broker serves; others wait until one of them is closed."
+        INT_MAX,
+        "Largest number of connections to one broker. Further clients wait until a connection is closed.",
     )
     max_connections_per_ip: int = _int(
-        INT_MAX, "How many connections a broker accepts from one address; others are closed.", low=0
+        INT_MAX,
+        "Largest number of connections from one address to one broker. Further connections are closed.",
+        low=0,
     )
     max_connections_per_ip_overrides: str = _property(
-        "", checked_per_ip, "The same for single addresses or host names, as HOST:COUNT,HOST:COUNT."
+        "",
+        checked_per_ip,
+        "Like max.connections.per.ip, for single addresses or host names: HOST:COUNT,HOST:COUNT.",
     )
     max_connection_creation_rate: int = _int(
-        INT_MAX, "Connections that a broker accepts a second; others wait.", low=0
+        INT_MAX,
+        "Largest number of connections that a broker accepts per second. Further clients wait.",
+        low=0,
     )
-    quota_window_num: int = _int(11, "Samples from which the rates of clients with quotas are taken.")
-    quota_window_size_seconds: int = _int(1, "How long each of these samples is, in seconds.")
+    quota_window_num: int = _int(
+        11, "Number of samples from which the rate of a client with a quota is computed."
+    )
+    quota_window_size_seconds: int = _int(1, "Length of each sample that quota.window.num counts.")
     controller_quota_window_num: int = _int(
         11,
-        "As quota.window.num, for controller_mutation_rate: with the length of a sample it says how many "
-        "partitions may be made at once.",
+        "Like quota.window.num, for controller_mutation_rate. Together with "
+        "controller.quota.window.size.seconds it decides how many partitions may be created at once.",
     )
     controller_quota_window_size_seconds: int = _int(
-        1, "As quota.window.size.seconds, for controller_mutation_rate."
+        1, "Like quota.window.size.seconds, for controller_mutation_rate."
     )
     connections_max_idle_ms: int = _int(
         600000,
-        "How long a connection may be idle before it is closed; -1 is for ever.",
+        "How long a connection may be idle before the server closes it; -1 is for ever.",
         low=-1,
         high=LONG_MAX,
     )
     sasl_enabled_mechanisms: str = _property(
         "",
         str,
-        "How clients may authenticate at listeners of SASL_PLAINTEXT and SASL_SSL: some of PLAIN, "
-        "SCRAM-SHA-256, SCRAM-SHA-512 and OAUTHBEARER, comma-separated.",
+        "Mechanisms with which clients may authenticate at listeners with SASL_PLAINTEXT or SASL_SSL: "
+        "some of PLAIN, SCRAM-SHA-256, SCRAM-SHA-512 and OAUTHBEARER, comma-separated.",
         "GSSAPI",
     )
     sasl_jaas_config: Secret = _property(
         Secret(),
         Secret,
-        "The users of PLAIN and the options of OAUTHBEARER, mostly set for one listener and mechanism: "
+        "The users of PLAIN and the options of OAUTHBEARER, usually set for one listener and mechanism: "
         "listener.name.LISTENER.plain.sasl.jaas.config.",
     )
     sasl_server_max_receive_size: int = _int(
@@ -363,40 +390,47 @@ class Config(UpstreamGroupsProperties):
     )
     connections_max_reauth_ms: int = _int(
         0,
-        "How long a client may go on before it authenticates again; 0 is for ever (KIP-368).",
+        "How long a client may use a connection before it must authenticate again; 0 is for ever (KIP-368).",
         low=0,
         high=LONG_MAX,
     )
     connection_failed_authentication_delay_ms: int = _int(
-        100, "How long a client is not told that it failed to authenticate.", low=0
+        100,
+        "How long the server waits after a failed authentication before it answers and closes the "
+        "connection.",
+        low=0,
     )
     sasl_oauthbearer_jwks_endpoint_url: str = _property(
         "",
         str,
-        "Keys that sign the tokens of OAUTHBEARER: file:///PATH of a JWKS file. Without it unsecured tokens "
-        "are taken, which anybody can make.",
+        "Keys that sign the tokens of OAUTHBEARER: file:///PATH of a JWKS file. Without it, unsecured "
+        "tokens are accepted, which anybody can make.",
     )
     sasl_oauthbearer_expected_audience: str = _property(
-        "", str, "Audiences for which a signed token may be; none if it must name none."
+        "", str, "Audiences of which a signed token must name one; if empty, it must name none."
     )
     sasl_oauthbearer_expected_issuer: str = _property(
-        "", str, "Who must have issued a signed token; anybody if empty."
+        "", str, "Issuer that a signed token must name; any issuer if empty."
     )
-    sasl_oauthbearer_scope_claim_name: str = _property("scope", str, "The claim of a token's scope.")
-    sasl_oauthbearer_sub_claim_name: str = _property("sub", str, "The claim of a token's user name.")
+    sasl_oauthbearer_scope_claim_name: str = _property(
+        "scope", str, "Name of the claim with a token's scope."
+    )
+    sasl_oauthbearer_sub_claim_name: str = _property(
+        "sub", str, "Name of the claim with a token's user name."
+    )
     sasl_oauthbearer_clock_skew_seconds: int = _int(
-        30, "How far the clock of who issues tokens may be from this one.", low=0
+        30, "How far the clock of a token's issuer may differ from this machine's clock.", low=0
     )
     upstream_bootstrap_servers: str = _property(
         "",
         checked_endpoints,
-        "Addresses of a Kafka cluster to stand in front of, HOST:PORT, comma-separated: records stay there, "
-        "groups are kshim's. Same as --upstream.",
+        "Addresses of a Kafka cluster to stand in front of, HOST:PORT, comma-separated. Records stay in "
+        "that cluster, and kshim coordinates the groups. Same as --upstream.",
         "none",
     )
     upstream_start_timeout_ms: int = _int(
         10000,
-        "How long to try, at the start, until one of upstream.bootstrap.servers answers.",
+        "How long kshim tries, at its start, to reach one of upstream.bootstrap.servers.",
         low=0,
         kafka_default="none",
     )

@@ -95,50 +95,50 @@ class TlsProperties:
     ssl_keystore_type: str = property_field(
         "JKS",
         _of(_store_type),
-        "PEM or PKCS12. What a key store is, is seen by what is in it.",
+        "PEM or PKCS12. kshim detects the type from the content, whatever is set.",
     )
     ssl_keystore_certificate_chain: Secret = property_field(
         Secret(),
         Secret,
-        "A certificate and its issuers, in PEM, in place of ssl.keystore.location.",
+        "A certificate and those of its issuers, as PEM text, in place of ssl.keystore.location.",
     )
     ssl_keystore_key: Secret = property_field(
-        Secret(), Secret, "The private key of ssl.keystore.certificate.chain, in PEM."
+        Secret(), Secret, "The private key of ssl.keystore.certificate.chain, as PEM text."
     )
     ssl_key_password: Secret = property_field(Secret(), Secret, "Password of the private key.")
     ssl_truststore_location: str = property_field(
         "",
         str,
-        "File with the certificates of those who issue clients' certificates, in PEM or PKCS12. Without it, "
-        "the system's are trusted.",
+        "File with the certificates of the authorities that issue clients' certificates, in PEM or "
+        "PKCS12. Without it, the system's authorities are trusted.",
     )
     ssl_truststore_password: Secret = property_field(Secret(), Secret, "Password of a PKCS12 trust store.")
     ssl_truststore_type: str = property_field(
-        "JKS", _of(_store_type), "PEM or PKCS12. What a trust store is, is seen by what is in it."
+        "JKS", _of(_store_type), "PEM or PKCS12. kshim detects the type from the content, whatever is set."
     )
     ssl_truststore_certificates: Secret = property_field(
-        Secret(), Secret, "The certificates to trust, in PEM, in place of ssl.truststore.location."
+        Secret(), Secret, "The certificates to trust, as PEM text, in place of ssl.truststore.location."
     )
     ssl_client_auth: str = property_field(
         "none",
         _of(_client_auth),
-        "Whether a listener asks for a client's certificate: none; requested, but clients without one may "
-        "connect; required.",
+        "none: a listener asks for no client certificate. requested: it asks, but clients without one may "
+        "connect. required: clients need one.",
     )
     ssl_enabled_protocols: str = property_field(
-        "TLSv1.2,TLSv1.3", _of(parse_protocols), "The versions of TLS that may be spoken."
+        "TLSv1.2,TLSv1.3", _of(parse_protocols), "The TLS versions that a listener accepts."
     )
     ssl_cipher_suites: str = property_field(
         "",
         _of(parse_cipher_suites),
-        "The cipher suites that may be used, by the names of IANA; all good ones if empty. Those of TLS 1.3 "
-        "cannot be chosen from.",
+        "The cipher suites that a listener accepts, by their IANA names; if empty, all secure ones. "
+        "Single suites of TLS 1.3 cannot be switched off.",
     )
     ssl_principal_mapping_rules: str = property_field(
         "DEFAULT",
         _rules,
-        "How the name of a client's certificate becomes its principal: RULE:pattern/replacement/[LU] or "
-        "DEFAULT, comma-separated; the first that matches counts.",
+        "Rules that map the name in a client's certificate to its principal: "
+        "RULE:pattern/replacement/[LU] or DEFAULT, comma-separated. The first rule that matches counts.",
     )
 
 

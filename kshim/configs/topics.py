@@ -21,7 +21,7 @@ from kshim.configs.definition import (
 )
 from kshim.configs.java import LONG_MAX
 
-_NO_EFFECT = "It has no effect here."
+_NO_EFFECT = "It has no effect in kshim."
 _UNITS_MS = {"hours": 3_600_000, "minutes": 60_000}
 
 
@@ -84,7 +84,7 @@ _ROWS = (
         ConfigType.LIST,
         "delete",
         one_of("compact", "delete"),
-        "What becomes of old records: delete them, compact them to the latest of each key, or both.",
+        "delete: old records are removed. compact: only the latest record of each key stays. Or both.",
         "log.cleanup.policy",
         effect=True,
     ),
@@ -93,7 +93,7 @@ _ROWS = (
         ConfigType.STRING,
         "producer",
         one_of("uncompressed", "zstd", "lz4", "snappy", "gzip", "producer"),
-        "How record batches are compressed on disk; producer keeps them as they came.",
+        "Compression of record batches on disk. producer keeps batches as they came.",
         "compression.type",
         effect=True,
     ),
@@ -170,14 +170,14 @@ _ROWS = (
         "local.retention.ms",
         -2,
         -2,
-        "Time kept on the broker's own disk, with tiered storage.",
+        "How long records stay on the broker's own disk, with tiered storage.",
         "log.local.retention.ms",
     ),
     _long(
         "max.compaction.lag.ms",
         LONG_MAX,
         1,
-        "The latest that a record is compacted.",
+        "Longest time until a record is compacted.",
         "log.cleaner.max.compaction.lag.ms",
     ),
     _int(
@@ -209,7 +209,7 @@ _ROWS = (
         ConfigType.STRING,
         "CreateTime",
         one_of("CreateTime", "LogAppendTime"),
-        "Whether records keep the producer's time (CreateTime) or get the broker's (LogAppendTime).",
+        "CreateTime: records keep the producer's time. LogAppendTime: records get the broker's time.",
         "log.message.timestamp.type",
         effect=True,
     ),
@@ -226,26 +226,29 @@ _ROWS = (
         "min.compaction.lag.ms",
         0,
         0,
-        "The earliest that a record is compacted.",
+        "Shortest time until a record is compacted.",
         "log.cleaner.min.compaction.lag.ms",
     ),
     _int(
         "min.insync.replicas",
         1,
         1,
-        "In-sync replicas that acks=all asks for.",
+        "Number of in-sync replicas that a record with acks=all needs.",
         "min.insync.replicas",
         effect=True,
     ),
-    _bool("preallocate", "Whether files are given their full size at once.", "log.preallocate"),
-    _bool("remote.log.copy.disable", "Whether nothing more is copied to tiered storage."),
-    _bool("remote.log.delete.on.disable", "Whether tiered records go when tiered storage is switched off."),
-    _bool("remote.storage.enable", "Whether old records go to tiered storage."),
+    _bool("preallocate", "If true, files get their full size at once.", "log.preallocate"),
+    _bool("remote.log.copy.disable", "If true, nothing more is copied to tiered storage."),
+    _bool(
+        "remote.log.delete.on.disable",
+        "If true, records in tiered storage are deleted when it is switched off.",
+    ),
+    _bool("remote.storage.enable", "If true, old records move to tiered storage."),
     _long(
         "retention.bytes",
         -1,
         -LONG_MAX - 1,
-        "Bytes that a partition may grow to; -1 is no limit.",
+        "Largest size of a partition, in bytes; -1 is no limit.",
         "log.retention.bytes",
         effect=True,
     ),
@@ -266,7 +269,7 @@ _ROWS = (
     _long("segment.ms", 604800000, 1, "Age at which a log file is closed.", "log.roll.ms", "log.roll.hours"),
     _bool(
         "unclean.leader.election.enable",
-        "Whether a replica that lags behind may lead.",
+        "If true, a replica that lags behind may become leader.",
         "unclean.leader.election.enable",
     ),
 )

@@ -54,52 +54,65 @@ class WrongUpstreamProperty(ValueError):
 def _rows() -> dict[str, Property]:
     rows = {
         PROTOCOL: (
-            "What is spoken to the upstream: PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL.",
+            "Protocol of connections to the upstream: PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL.",
             "PLAINTEXT",
         ),
-        MECHANISM: (f"How kshim logs in to the upstream: {', '.join(MECHANISMS)}.", ""),
-        TOKEN_URL: ("Where kshim gets its tokens for OAUTHBEARER, with its credentials as a client.", ""),
-        CLIENT_ID: ("The client's id there; or clientId in upstream.sasl.jaas.config.", ""),
-        SCOPE: ("The scope to ask for there; or scope in upstream.sasl.jaas.config.", ""),
-        URL_ENCODES: ("Whether id and secret are URL-encoded there, as RFC 6749 says.", "false"),
+        MECHANISM: (
+            f"Mechanism with which kshim authenticates at the upstream: {', '.join(MECHANISMS)}.",
+            "",
+        ),
+        TOKEN_URL: ("URL at which kshim gets tokens for OAUTHBEARER, with a client id and secret.", ""),
+        CLIENT_ID: ("Client id for the token URL; or clientId in upstream.sasl.jaas.config.", ""),
+        SCOPE: ("Scope to ask for at the token URL; or scope in upstream.sasl.jaas.config.", ""),
+        URL_ENCODES: (
+            "If true, kshim URL-encodes the client id and secret for the token URL, as RFC 6749 says.",
+            "false",
+        ),
         CHECK_HOST: (
-            "https: the certificates of the upstream's brokers have to name the hosts that kshim connects "
-            "to; empty: any name will do.",
+            "https: the certificates of the upstream's brokers must name the hosts to which kshim connects. "
+            "Empty: kshim accepts any name.",
             "https",
         ),
         "ssl.keystore.location": (
-            "File with kshim's certificate and key for the upstream, PEM or PKCS12.",
+            "File with kshim's certificate and key for the upstream, in PEM or PKCS12.",
             "",
         ),
-        "ssl.keystore.type": ("PEM or PKCS12; seen by what is in the file.", "JKS"),
+        "ssl.keystore.type": (
+            "PEM or PKCS12. kshim detects the type from the content, whatever is set.",
+            "JKS",
+        ),
         "ssl.truststore.location": (
-            "File with the certificates of those who issue the upstream's, PEM or PKCS12. Without it, the "
-            "system's are trusted.",
+            "File with the certificates of the authorities that issue the upstream's certificates, in PEM or "
+            "PKCS12. Without it, the system's authorities are trusted.",
             "",
         ),
-        "ssl.truststore.type": ("PEM or PKCS12; seen by what is in the file.", "JKS"),
+        "ssl.truststore.type": (
+            "PEM or PKCS12. kshim detects the type from the content, whatever is set.",
+            "JKS",
+        ),
         "ssl.enabled.protocols": (
-            "The versions of TLS that may be spoken to the upstream.",
+            "The TLS versions that kshim may use towards the upstream.",
             "TLSv1.2,TLSv1.3",
         ),
         "ssl.cipher.suites": (
-            "The cipher suites for the upstream, by the names of IANA; all good ones if empty.",
+            "The cipher suites that kshim may use towards the upstream, by their IANA names; if empty, all "
+            "secure ones.",
             "",
         ),
         **{
-            name: (f"May be {' or '.join(classes)}; kshim has its own.", "")
+            name: (f"{' or '.join(classes)}. kshim loads no class: it has code of its own for these.", "")
             for name, classes in _HANDLERS.items()
         },
     }
     secrets = {
-        JAAS: "The login module of the mechanism with kshim's credentials, as a client of Kafka has it.",
-        CLIENT_SECRET: "The client's secret there; or clientSecret in upstream.sasl.jaas.config.",
+        JAAS: "Login module of the mechanism with kshim's credentials, in the form that Kafka's clients use.",
+        CLIENT_SECRET: "Client secret for the token URL; or clientSecret in upstream.sasl.jaas.config.",
         "ssl.keystore.password": "Password of a PKCS12 key store.",
-        "ssl.keystore.certificate.chain": "kshim's certificate and its issuers, in PEM, in place of a file.",
-        "ssl.keystore.key": "The private key of upstream.ssl.keystore.certificate.chain, in PEM.",
+        "ssl.keystore.certificate.chain": "kshim's certificate and its issuers', as PEM, instead of a file.",
+        "ssl.keystore.key": "The private key of upstream.ssl.keystore.certificate.chain, as PEM text.",
         "ssl.key.password": "Password of the private key.",
         "ssl.truststore.password": "Password of a PKCS12 trust store.",
-        "ssl.truststore.certificates": "The certificates to trust, in PEM, in place of a file.",
+        "ssl.truststore.certificates": "The certificates to trust, as PEM text instead of a file.",
     }
     kafkas = {MECHANISM: "GSSAPI"}
     shown = (

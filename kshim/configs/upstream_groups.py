@@ -43,43 +43,48 @@ class UpstreamGroupsProperties(TlsProperties):
     upstream_groups_topic: str = property_field(
         "__kshim_groups",
         _topic,
-        "The topic of the upstream in which groups are kept. All kshim that share groups have the same.",
+        "Topic of the upstream in which kshim stores groups. All kshim processes that share groups use "
+        "the same topic.",
         NONE,
     )
     upstream_groups_topic_partitions: int = property_field(
-        50, integer(1, 10_000), "How many partitions the topic is made with, which cannot be changed.", NONE
+        50,
+        integer(1, 10_000),
+        "Number of partitions with which kshim creates that topic. It cannot be changed later.",
+        NONE,
     )
     upstream_groups_topic_replication_factor: int = property_field(
         AS_MANY_AS_CAN_BE,
         _replicas,
-        "How many replicas the topic is made with; -1 is 3, or as many as the cluster has brokers.",
+        "Number of replicas with which kshim creates that topic. -1 means 3, or as many as the cluster "
+        "has brokers.",
         NONE,
     )
     upstream_groups_group_id: str = property_field(
         "__kshim",
         _group_id,
-        "The group of the upstream whose members all kshim are that share groups; it tells who coordinates "
-        "which.",
+        "Group of the upstream in which all kshim processes that share groups are members. It decides "
+        "which process coordinates which groups.",
         NONE,
     )
     upstream_groups_session_timeout_ms: int = property_field(
         6000,
         integer(1000, INT_MAX),
-        "After how long another kshim coordinates the groups of one that is not heard of. The upstream "
-        "allows no less than its group.min.session.timeout.ms, 6000.",
+        "How long a kshim process may be silent before other processes take over its groups. The upstream "
+        "allows no less than its group.min.session.timeout.ms, by default 6000.",
         NONE,
     )
     upstream_groups_lease_ms: int = property_field(
         400,
         integer(100, 10_000),
-        "For how long a kshim answers after the upstream has proven that no other one coordinates the same "
-        "groups. Another one waits for as long before it answers.",
+        "How long a kshim process may answer after the upstream has proven that no other process "
+        "coordinates the same groups. A process that takes over waits as long before it answers.",
         NONE,
     )
     upstream_offsets_mirror_enable: bool = property_field(
         True,
         boolean,
-        "Whether the upstream is told what groups commit here, as commits of groups of the same names.",
+        "If true, kshim also commits the offsets of its groups at the upstream, in groups of the same names.",
         NONE,
     )
 
