@@ -73,7 +73,11 @@ from kshim.cli.running import run_with
     help="End when standard input ends, so that the server does not outlive its parent process.",
 )
 @click.option(
-    "--log-level", default="info", show_default=True, type=click.Choice(["debug", "info", "warning", "error"])
+    "--log-level",
+    default="info",
+    show_default=True,
+    type=click.Choice(["debug", "info", "warning", "error"]),
+    help="Lowest level of messages in the log. debug shows every request.",
 )
 def serve(
     listen: str | None,

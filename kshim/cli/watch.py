@@ -20,7 +20,7 @@ WAIT_MS = 30_000
 @click.option("--json", "as_json", is_flag=True, help="Print each event as one line of JSON.")
 @of_running_server
 def watch(path: Path, group: str | None, since_start: bool, as_json: bool) -> None:
-    """Show rebalances and other events of a running server as they happen, until it ends or Ctrl-C.
+    """Show rebalances and other events of a running server as they happen. Ctrl-C ends it.
 
     \b
     Examples:
