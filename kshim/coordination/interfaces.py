@@ -118,8 +118,8 @@ class Groups(Protocol):
         ...
 
     def waits_for(self, group_id: str) -> WaitsFor | None:
-        """What a group waits for, for people to read; None if the group does not exist, or is not led by this
-        process.
+        """The members that a group waits for, and why, for people to read; None if the group does not exist,
+        or no broker of this process coordinates it.
         """
         ...
 

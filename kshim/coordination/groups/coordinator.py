@@ -176,7 +176,7 @@ class Coordinator:
         return ListGroupsResponse(groups=tuple(groups))
 
     def waits_for(self, group_id: str) -> WaitsFor | None:
-        """What a group waits for; None if the group does not exist, or its shard is not led."""
+        """The members that a group waits for, and why; None if it does not exist, or its shard is not led."""
         shard = self._shards.get(self.shard_for(group_id))
         group = None if shard is None else shard.groups.get(group_id)
         return None if group is None else waits_for(group, self._timers)

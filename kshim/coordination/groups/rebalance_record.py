@@ -40,7 +40,7 @@ class Who(NamedTuple):
     member_id: str
     client_id: str = ""
     client_host: str = ""
-    """As Java prints an address: "/127.0.0.1"."""
+    """The client's address in Java's form: "/127.0.0.1"."""
     group_instance_id: str | None = None
 
     @property

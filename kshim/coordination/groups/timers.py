@@ -13,8 +13,8 @@ from itertools import count
 from typing import NamedTuple
 
 STALE_CHARACTERS = 2_000_000
-"""How many characters the member ids of cancelled timers in the heap may have, beyond as many as those of
-live timers have.
+"""The heap may hold twice as many characters of member ids as live timers have, and this many more. Beyond
+that, cancelled timers are removed.
 """
 
 
