@@ -1,4 +1,4 @@
-"""Draw what becomes of each request, and the settings, into docs/upstream.md.
+"""Draw what becomes of each request, the settings, and the states of a passage into docs/upstream.md.
 
 python -m docs.draw_upstream        writes what is between the markers of docs/upstream.md anew
 """
@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from docs.draw_connection import states
 from docs.draw_coordinator import drawn as _drawn
 from kshim.configs.config import PROPERTIES
+from kshim.upstream.passage_states import FLOWS, NEXT
 from kshim.upstream.table import TABLE, Entry, Way
 
 PAGE = Path(__file__).with_name("upstream.md")
@@ -46,9 +48,19 @@ def settings() -> str:
     return "\n".join(rows)
 
 
+def passage() -> str:
+    """A row for each state of a passage: what becomes of requests in it."""
+    return states(NEXT)
+
+
+def responses() -> str:
+    """A row for each state of a passage: what becomes of responses in it."""
+    return states(FLOWS)
+
+
 def drawn(page: str) -> str:
     """`page` with the tables drawn anew."""
-    return _drawn(page, (ways, requests, settings))
+    return _drawn(page, (ways, requests, settings, passage, responses))
 
 
 if __name__ == "__main__":

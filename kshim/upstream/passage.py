@@ -22,6 +22,17 @@ from kshim.storage.clock import Clock
 from kshim.turns import Turn
 from kshim.turns.later import Afterwards, Promise, do_all
 from kshim.upstream.lost import Lost, lost_by
+from kshim.upstream.passage_states import (
+    ENDED,
+    FLOWS,
+    NEXT,
+    RENEWABLE,
+    SENDING,
+    UNCONNECTED,
+    Event,
+    Flow,
+    State,
+)
 from kshim.upstream.responses import BadResponse, Part, Responses
 from kshim.upstream.session import LoginFailed, Session
 from kshim.upstream.splicing import SplicingSocket, Way
@@ -92,20 +103,14 @@ class Passage(Protocol):
         self._responses = Responses(max_response_bytes)
         self._expected: deque[Expected] = deque()
         self._outgoing: list[Piece] = []
+        self._state = State.CONNECTING
+        self._flow = Flow.FLOWING
         self._gathers = False
+        """True between `gather` and `flush`: what is forwarded leaves in one write."""
         self._is_responding = False
-        self._is_made = False
-        self._broker_reads = True
-        self._is_closed = False
-        self._client_reads = True
-        self._reads = True
-        """True while the transport receives."""
-        self._is_early = False
-        """True while the client is not read from until the connection is made."""
+        """True inside `_respond`, which goes on by itself when one of its replies makes room for more."""
         self._aborts: Any = None
         self.session: Session | None = None
-        self._is_logging_in = False
-        """True while requests wait for a renewed login."""
         self._collected: bytearray | None = None
         """The parts so far of a large response that is collected whole."""
 
@@ -118,13 +123,13 @@ class Passage(Protocol):
     def flush(self) -> None:
         """Send what was held back."""
         self._gathers = False
-        if not self._outgoing or self._is_logging_in:
+        if not self._outgoing:
             return
-        if self._is_made:
+        if self._state in SENDING:
             outgoing, self._outgoing = self._outgoing, []
             self.transport.send_at_once(outgoing)
-        elif not self._is_early and sum(map(len, self._outgoing)) >= EARLY_BYTES:
-            self._is_early = True
+        elif self._state is State.CONNECTING and sum(map(len, self._outgoing)) >= EARLY_BYTES:
+            self._happens(Event.FILLS)
             self._client.wait_for_broker()
 
     def forward(self, frame: bytes | bytearray, turn: Turn, *, is_read: bool) -> Promise[bytes | Passed]:
@@ -157,7 +162,7 @@ class Passage(Protocol):
     def socket(self) -> SplicingSocket | None:
         """The socket that takes more of a request straight from the client's; None if it cannot now."""
         transport = self.transport
-        is_free = self._is_made and not self._outgoing and not self._is_logging_in
+        is_free = self._state in SENDING and not self._outgoing
         if is_free and isinstance(transport, SplicingSocket):
             return transport if transport.is_ready else None
         return None
@@ -165,7 +170,7 @@ class Passage(Protocol):
     def straight_on(self) -> Way | None:
         """See `splicing.Passing`: once it is next, the rest of a large response goes straight on."""
         left_bytes = self._responses.left_bytes
-        if not left_bytes or self._is_closed or not self._client_reads or self._expected[0].is_read:
+        if not left_bytes or self._state in ENDED or self._flow is Flow.UNREAD or self._expected[0].is_read:
             return None
         to = self._client.socket
         return None if to is None else Way(to, left_bytes)
@@ -184,10 +189,10 @@ class Passage(Protocol):
         done.
         """
         session = self.session
-        if session is None or not self._is_made or not session.is_due(self._clock.seconds()):
+        if session is None or self._state not in RENEWABLE or not session.is_due(self._clock.seconds()):
             return
         self.flush()
-        self._is_logging_in = True
+        self._happens(Event.LOGIN_BEGINS)
         self._client.wait_for_broker()
         self._go_on_with_login(session, session.begin, self._expected.append)
 
@@ -207,9 +212,9 @@ class Passage(Protocol):
             self.transport.abortConnection()
             return
         if frame is None:
-            self._is_logging_in = False
+            self._happens(Event.LOGIN_ENDS)
             self.flush()
-            if self._broker_reads:
+            if self._state is State.OPEN:
                 self._client.go_on_with_broker()
             return
         promise: Promise[Any] = Promise()
@@ -225,29 +230,28 @@ class Passage(Protocol):
 
     def pause(self) -> None:
         """Receive nothing more, because the client does not read."""
-        self._client_reads = False
-        self._receive_or_not()
+        self._flows(Event.CLIENT_STALLS)
 
     def resume(self) -> None:
         """Receive again, because the client has read."""
-        self._client_reads = True
+        self._flows(Event.CLIENT_READS)
         self.go_on()
 
     def go_on(self) -> None:
         """Go on with the next response, if it had to wait for a reply before it."""
-        if self._responses.held_bytes and not self._is_closed:
+        if self._responses.held_bytes and self._state not in ENDED:
             self._respond()
         else:
             self._receive_or_not()
 
     def close(self) -> None:
         """Close, because the client is gone. What it has sent still goes to the broker."""
-        if self._is_closed:
+        if self._state in ENDED:
             return
-        self._is_closed = True
+        is_made = self._happens(Event.CLIENT_LEAVES) is not State.LEFT
         self._expected.clear()
         self._responses = Responses(0)
-        if self._is_made:
+        if is_made:
             self.transport.unregisterProducer()
             self._lose_connection()
 
@@ -258,17 +262,19 @@ class Passage(Protocol):
     # ---- the transport's side
 
     def connectionMade(self) -> None:
-        self._is_made = True
+        before = self._state
+        self._happens(Event.CONNECTS)
         transport = self.transport
         transport.bufferSize = RECEIVED_BYTES
         transport.setTcpNoDelay(True)
         transport.setTcpKeepAlive(True)
-        if not self._is_closed:
-            transport.registerProducer(self, streaming=True)
-        self.flush()
-        if self._is_closed:
+        if self._state in ENDED:
+            self.flush()
             self._lose_connection()
-        elif self._is_early and self._broker_reads:
+            return
+        transport.registerProducer(self, streaming=True)
+        self.flush()
+        if before is State.FULL and self._state is State.OPEN:
             self._client.go_on_with_broker()
 
     def room(self, arrived: Callable[[], int]) -> memoryview | None:
@@ -276,7 +282,7 @@ class Passage(Protocol):
         return None
 
     def dataReceived(self, data: bytes) -> None:
-        if self._is_closed:
+        if self._state in ENDED:
             return
         self._responses.receive(data)
         self._respond()
@@ -288,19 +294,20 @@ class Passage(Protocol):
 
     def lose(self, lost: Lost) -> None:
         """Report to the client that the connection was lost, or could not be made."""
-        if not self._is_closed:
-            self._is_closed = True
+        before = self._state
+        self._happens(Event.LOSES_BROKER)
+        if before not in ENDED:
             self._client.lost_broker(f"upstream broker {self._broker} {lost.why}")
 
     def pauseProducing(self) -> None:
         """Stop reading requests: the transport's buffer is full, as the broker does not read."""
-        self._broker_reads = False
+        self._happens(Event.BROKER_STALLS)
         self._client.wait_for_broker()
 
     def resumeProducing(self) -> None:
         """Read requests again: the broker has read what the transport held."""
-        self._broker_reads = True
-        if not self._is_logging_in:
+        self._happens(Event.BROKER_READS)
+        if self._state is State.OPEN:
             self._client.go_on_with_broker()
 
     def stopProducing(self) -> None:
@@ -329,7 +336,7 @@ class Passage(Protocol):
         """True if the next response may leave: a large one waits until it is next, all wait for a client that
         reads.
         """
-        if self._is_closed or not self._client_reads:
+        if self._state in ENDED or self._flow is Flow.UNREAD:
             return False
         if not self._responses.is_next_large() or not self._expected:
             return True
@@ -346,7 +353,7 @@ class Passage(Protocol):
             self._collect(received, afterwards)
             return
         self._client.pass_on(received.data)
-        if received.is_last and not self._is_closed:
+        if received.is_last and self._state not in ENDED:
             self._expected.popleft().promise.answer(Passed(received.size), afterwards)
 
     def _collect(self, part: Part, afterwards: Afterwards) -> None:
@@ -359,12 +366,31 @@ class Passage(Protocol):
 
     def _receive_or_not(self) -> None:
         """Receive from the broker only if all that was received could be handed over."""
-        if self._is_closed or not self._is_made:
+        if self._state in ENDED:
             return
-        reads = self._client_reads and self._may_leave()
-        if reads is not self._reads:
-            self._reads = reads
-            if reads:
-                self.transport.resumeProducing()
-            else:
-                self.transport.pauseProducing()
+        may_leave = self._may_leave()
+        if not may_leave:
+            self._flows(Event.MUST_WAIT)
+        elif self._flow is not Flow.FLOWING:
+            self._flows(Event.MAY_LEAVE)
+
+    # ---- states
+
+    def _happens(self, event: Event) -> State:
+        """Change the state as `NEXT` says, and return the new one."""
+        self._state = NEXT[self._state].get(event, self._state)
+        return self._state
+
+    def _flows(self, event: Event) -> None:
+        """Change the flow as `FLOWS` says. The transport receives only while responses flow."""
+        if self._state in ENDED:
+            return
+        before = self._flow
+        after = self._flow = FLOWS[before].get(event, before)
+        if self._state in UNCONNECTED:
+            return
+        # Pause it also if the flow is as before: the client may have stalled before there was a transport.
+        if after is not Flow.FLOWING:
+            self.transport.pauseProducing()
+        elif before is not Flow.FLOWING:
+            self.transport.resumeProducing()

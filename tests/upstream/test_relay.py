@@ -123,6 +123,47 @@ def test_a_broker_goes_on_though_nothing_was_left_when_its_client_had_read() -> 
     assert world.broker.reads
 
 
+def test_a_client_that_reads_again_does_not_resume_its_broker_before_a_reply_that_must_leave_first(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world = World()
+    world.ask(b"k", b"big")
+    world.passage.dataReceived(frame(LARGE)[:100])
+    resumed: list[bool] = []
+    monkeypatch.setattr(world.broker, "resumeProducing", lambda: resumed.append(True))
+    world.relay.pauseProducing()
+    world.relay.resumeProducing()
+    assert not resumed
+    world.ours[b"k"].callback(b"K")
+    assert resumed
+
+
+def test_a_client_that_does_not_read_before_its_broker_is_reached_stops_it() -> None:
+    world = World(is_connected=False)
+    world.client.is_read = False
+    world.ask(b"big", b"k")
+    world.ours[b"k"].callback(b"K")
+    world.relay.pauseProducing()
+    world.connect()
+    world.respond(LARGE)
+    assert not world.broker.reads
+    assert world.client.taken() == b""
+    world.client.read()
+    assert world.broker.reads
+    assert world.client.taken() == frame(LARGE) + frame(b"K")
+
+
+def test_a_client_that_reads_again_before_its_broker_is_reached_stops_nothing() -> None:
+    world = World(is_connected=False)
+    world.ask(b"a")
+    world.relay.pauseProducing()
+    world.relay.resumeProducing()
+    world.connect()
+    assert world.broker.reads
+    world.respond(b"A")
+    assert world.client.taken() == frame(b"A")
+
+
 def test_a_broker_that_does_not_read_stops_its_client() -> None:
     world = World()
     world.broker.is_read = False
@@ -266,3 +307,48 @@ def test_a_client_goes_when_the_login_is_not_renewed(caplog: pytest.LogCaptureFi
     assert world.broker.aborted
     assert "upstream broker b:1 refuses the login by PLAIN: No." in caplog.text
     assert "wonderland" not in caplog.text
+
+
+def test_a_broker_that_does_not_read_when_its_login_is_renewed_still_stops_its_client() -> None:
+    world = world_with_session()
+    world.clock.advance(9)
+    world.broker.is_read = False
+    world.ask(b"a")
+    handshake = world.broker.taken()
+    world.broker.read()
+    assert not world.client.reads
+    world.broker.is_read = False
+    world.respond(login_response(handshake))
+    world.respond(login_response(world.broker.taken()))
+    assert world.broker.taken() == frame(b"a")
+    assert not world.client.reads
+    world.broker.read()
+    assert world.client.reads
+
+
+def test_a_client_is_not_read_from_after_a_login_if_the_broker_has_not_read_all_yet() -> None:
+    world = world_with_session()
+    world.clock.advance(9)
+    world.broker.is_read = False
+    world.ask(b"a")
+    world.broker.is_read = True  # there is room for more, but the transport has not resumed its producer
+    world.respond(login_response(world.broker.taken()))
+    world.respond(login_response(world.broker.taken()))
+    assert world.broker.taken() == frame(b"a")
+    assert not world.client.reads
+    world.broker.read()
+    assert world.client.reads
+
+
+def test_a_client_that_goes_while_the_login_is_renewed_has_nothing_more_sent() -> None:
+    world = world_with_session()
+    world.clock.advance(9)
+    world.ask(b"a")
+    handshake = world.broker.taken()
+    world.relay.connectionLost(Failure(ConnectionDone()))
+    world.respond(login_response(handshake))
+    world.passage.flush()
+    assert world.broker.taken() == b""
+    assert world.broker.disconnecting
+    world.clock.advance(CLOSE_S)
+    assert world.broker.aborted
