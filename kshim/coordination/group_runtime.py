@@ -62,6 +62,9 @@ def new_member_id(prefix: str) -> str:
 
 FORGET_US = 5_000
 """How long one step that deletes offsets of deleted topics may take, in microseconds."""
+FORGET_RECORDS = 500
+"""The number of deleted offsets after which the next step waits until they are durable: a client's commit
+would else wait for all of them."""
 
 
 class GroupRuntime(Runtime):
@@ -187,27 +190,39 @@ class GroupRuntime(Runtime):
         return Deferred.fromCoroutine(self._forget_topics(topics, pause))
 
     async def _forget_topics(self, topics: Mapping[str, TopicId], pause: Pause) -> None:
+        unsettled = 0
         for shard in range(self._groups.partitions):
-            while not await self._forget_topics_of(shard, topics, pause):
+            while (found := await self._forget_topics_of(shard, topics, pause, unsettled)) is None:
                 pass
+            unsettled = found
 
-    async def _forget_topics_of(self, shard: int, topics: Mapping[str, TopicId], pause: Pause) -> bool:
-        """Delete the offsets in one shard, in steps if it is led. Return False if the shard was given up
-        meanwhile; then the caller has to try again.
+    async def _forget_topics_of(
+        self, shard: int, topics: Mapping[str, TopicId], pause: Pause, unsettled: int
+    ) -> int | None:
+        """Delete the offsets in one shard, in steps if it is led.
+
+        unsettled: the number of offsets whose deletion nobody has waited for. Return that number as it is
+        afterwards; None if the shard was given up meanwhile: then the caller has to try again.
         """
 
         def delete(known: Iterable[OffsetsOfGroup] | None, number: int, now_ms: int) -> Decision:
-            return self._groups.delete_offsets(number, topics, now_ms, known)
+            nonlocal unsettled
+            decision = self._groups.delete_offsets(number, topics, now_ms, known)
+            unsettled += len(decision.records)
+            return decision
 
         if (loading := self._loading.get(shard)) is not None:
             loading.decisions.append(partial(delete, None))
-            return True
+            return unsettled
         lead = self._leads.get(shard)
         if lead is None:
-            return True
+            return unsettled
         for known in self._groups.known_offsets(shard):
             await pause(FORGET_US)
             if not self.is_led(lead):
-                return False
+                return None
             self.decide(lead, partial(delete, known))
-        return True
+            if unsettled >= FORGET_RECORDS:
+                unsettled = 0
+                await self.settled(lead)
+        return unsettled

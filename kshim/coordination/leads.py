@@ -9,6 +9,7 @@ from typing import Any, Final
 from kshim.coordination.decision import Decision, Reply
 from kshim.coordination.fencing import ProducerIdAndEpoch
 from kshim.coordination.loading import Leader
+from kshim.turns.turn import Signal
 from schemas.records.end_txn_marker import EndTxnMarker
 
 MOST_BYTES: Final = 512 * 1024
@@ -28,6 +29,8 @@ class Append:
     size: int = 0
     replies: list[Reply] = field(default_factory=list)
     endings: list[Any] = field(default_factory=list)
+    settled: Signal | None = None
+    """Fires when the append is durable, or void; made for the first that waits for it."""
 
     def takes(self, decision: Decision) -> bool:
         """True if the records of `decision` may join this batch."""

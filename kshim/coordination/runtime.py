@@ -32,6 +32,7 @@ from kshim.coordination.loading import Leader, Loadable, Loader, Loading
 from kshim.storage.clock import Clock
 from kshim.storage.interfaces import NO_PRODUCER, Journal, StorageDamaged, StorageError
 from kshim.turns.later import Afterwards, Later, Promise, do_all
+from kshim.turns.turn import Signal
 from schemas.error_code import ErrorCode
 
 logger = logging.getLogger(__name__)
@@ -212,6 +213,18 @@ class Runtime:
             self._carry_out(lead, decide(lead.shard, self._now_ms()))
             self._alarm.set()
 
+    def settled(self, lead: Lead) -> Deferred[None]:
+        """Fire when all that the shard has decided so far is durable, or void."""
+        done: Deferred[None] = Deferred()
+        if not self.is_led(lead) or not lead.unsettled:
+            done.callback(None)
+            return done
+        last = lead.unsettled[-1]
+        if last.settled is None:
+            last.settled = Signal()
+        last.settled.watch(lambda: done.callback(None))
+        return done
+
     def decide_everywhere(self, decide: Callable[[int, int], Decision]) -> None:
         """Carry out `decide(shard, now_ms)` in each shard that is led, and in each that is loading once it is
         served.
@@ -334,6 +347,8 @@ class Runtime:
         if self.is_led(lead):
             append = lead.unsettled.popleft()
             self._release(lead, append.replies, append.endings)
+            if append.settled is not None:
+                append.settled.fire()
         self._landed(lead.shard)
 
     def _failed(self, failure: Failure, lead: Lead) -> None:
@@ -470,6 +485,9 @@ class Runtime:
             self._report(report)
         self._deliver(decision.replies)
         self._void(void, ErrorCode.NOT_COORDINATOR)
+        for append in lead.unsettled:
+            if append.settled is not None:
+                append.settled.fire()
 
     # ---- time
 

@@ -9,6 +9,7 @@ import pytest
 from twisted.internet.defer import Deferred
 
 from kshim.configs.config import Config
+from kshim.coordination import group_runtime as group_runtime_module
 from kshim.coordination import leads
 from kshim.coordination.alarm import LONGEST_TURN_MS
 from kshim.coordination.group_runtime import new_coordinator, new_member_id
@@ -311,6 +312,23 @@ class TestDurability:
             turns.pop().callback(None)
         assert done.called
         server.runtime.end_turn()
+        assert [offset(server.fetch(group_id)) for group_id in groups] == [-1] * 8
+
+    def test_many_deleted_offsets_do_not_queue_before_the_commits_of_others(
+        self, server: Server, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(shard_module, "MOST_DELETED", 1)
+        monkeypatch.setattr(group_runtime_module, "FORGET_RECORDS", 1)
+        server.journal.holds = False
+        groups = [f"g{number}" for number in range(8)]
+        for group_id in groups:
+            server.commit(group_id)
+        server.journal.holds = True
+        done = server.runtime.topics_deleted({"topic"})
+        while not done.called:
+            server.runtime.end_turn()
+            assert len(server.journal.writes) == 1
+            server.journal.release()
         assert [offset(server.fetch(group_id)) for group_id in groups] == [-1] * 8
 
 
