@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from twisted.internet.defer import Deferred, DeferredLock, gatherResults
 
@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from kshim.network.gate import GateContext
     from kshim.network.renewal import Renewal
     from kshim.network.traffic import Traffic
+    from kshim.storage.reactor import Reactor
 
 logger = logging.getLogger(__name__)
 
@@ -66,7 +67,7 @@ class StartError(Exception):
 class Server:
     """All brokers of one process. Started once, stopped once."""
 
-    def __init__(self, config: Config, reactor: Any, store: Store | None = None) -> None:
+    def __init__(self, config: Config, reactor: Reactor, store: Store | None = None) -> None:
         """reactor: accepts the connections, and is the clock until that is steered. store: used instead of
         the one that `config` names.
         """
@@ -363,7 +364,7 @@ def _listed(addresses: Addresses) -> str:
     return ", ".join(f"{name}://{address}" for name, found in addresses.items() for address in found)
 
 
-def new_store(config: Config, reactor: Any) -> Store:
+def new_store(config: Config, reactor: Reactor) -> Store:
     """The store that the configuration names; not yet opened."""
     if config.in_memory:
         from kshim.storage.memory import MemoryStore

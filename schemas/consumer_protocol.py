@@ -96,5 +96,5 @@ def _decode(cls: Any, version: int, data: bytes, most: int) -> Any:
 
 
 def _encode(value: Any, version: int) -> bytes:
-    cls: Any = type(value)
+    cls: object = type(value)
     return compiled.encoder(cls, version)(value, version.to_bytes(2))

@@ -105,7 +105,7 @@ class Field:
             self._default = self.type() if isinstance(self.type, type) else self.type.implicit
         return self._default
 
-    def wire(self, version: int, flexible: bool) -> Any:
+    def wire(self, version: int, flexible: bool) -> object:
         """The wire type of this field in one version."""
         wire = self.type
         if self.nullable_since is not None and version >= self.nullable_since:
@@ -114,11 +114,11 @@ class Field:
 
 
 def field(
-    type: Any,
+    type: object,
     *,
     since: int = 0,
     until: int = 0x7FFF,
-    default: Any = _MISSING,
+    default: object = _MISSING,
     tag: int | None = None,
     nullable_since: int | None = None,
     plain: bool = False,
@@ -181,7 +181,7 @@ class Value:
     __slots__ = ()
     __definition__: Definition
     __dataclass_fields__ = _DataclassFields()
-    _values: Callable[[Any], tuple[Any, ...]]
+    _values: Callable[[object], tuple[object, ...]]
 
     def __new__(cls, **values: Any) -> Any:
         """Make the constructor of the class at its first use: a process never uses most classes."""
@@ -208,16 +208,16 @@ class Value:
         return f"{type(self).__name__}({', '.join(given)})"
 
     @classmethod
-    def struct(cls, version: int) -> Any:
+    def struct(cls, version: int) -> object:
         """The construct.Struct of one version of the message."""
         return struct(cls, version)
 
 
-def _refuse_change(self: Any, name: str, value: Any = None) -> None:
+def _refuse_change(self: object, name: str, value: object = None) -> None:
     raise AttributeError(f"{type(self).__name__} is frozen: {name} cannot change")
 
 
-def _new_constructor(definition: Definition) -> Callable[..., Any]:
+def _new_constructor(definition: Definition) -> Callable[..., object]:
     """A function that fills a mutable twin, and then sets its class to the frozen class."""
     defaults = _defaults(definition)
     env = {"_twin": definition.twin} | {f"_default_{name}": default for name, default in defaults}
@@ -225,7 +225,7 @@ def _new_constructor(definition: Definition) -> Callable[..., Any]:
     fill = "".join(f" self.{name} = {name}\n" for name, _ in defaults)
     source = f"def __new__(cls, *, {arguments}):\n self = _twin()\n{fill} self.__class__ = cls\n return self"
     exec(source, env)
-    new: Callable[..., Any] = env["__new__"]
+    new: Callable[..., object] = env["__new__"]
     return new
 
 
@@ -296,10 +296,10 @@ def without_unknown_tags(value: T) -> T:
     return dataclasses.replace(known, unknown_tags=()) if known.unknown_tags else value
 
 
-_structs: dict[tuple[Any, int, bool], Any] = {}
+_structs: dict[tuple[object, int, bool], object] = {}
 
 
-def struct(cls: Any, version: int) -> Any:
+def struct(cls: type[object], version: int) -> object:
     """The construct.Struct that parses and builds one version of a message.
 
     Raises ValueError for a version that the message does not have.
@@ -310,14 +310,14 @@ def struct(cls: Any, version: int) -> Any:
     return _struct(cls, version, defined.is_flexible(version))
 
 
-def _struct(cls: Any, version: int, flexible: bool) -> Any:
+def _struct(cls: type[object], version: int, flexible: bool) -> object:
     found = _structs.get((cls, version, flexible))
     if found is None:
         found = _structs[cls, version, flexible] = _new_struct(cls, version, flexible)
     return found
 
 
-def _new_struct(cls: Any, version: int, flexible: bool) -> Any:
+def _new_struct(cls: Any, version: int, flexible: bool) -> object:
     existing = [each for each in definition(cls).fields if each.exists(version)]
     fields = [(each.name, each.wire(version, flexible)) for each in existing if each.tag is None]
     known = {
@@ -330,7 +330,7 @@ def _new_struct(cls: Any, version: int, flexible: bool) -> Any:
     return primitives.Entity(cls, fields, tagged)
 
 
-def _wire(wire: Any, version: int, flexible: bool) -> Any:
+def _wire(wire: Any, version: int, flexible: bool) -> object:
     if isinstance(wire, type):
         return _struct(wire, version, flexible)
     if isinstance(wire, primitives.Nullable):

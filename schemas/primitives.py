@@ -38,7 +38,7 @@ class WireType(Protocol):
     """A type that a field of a message may have."""
 
     @property
-    def implicit(self) -> Any:
+    def implicit(self) -> object:
         """The default of a field that declares none."""
 
     @property
@@ -80,7 +80,7 @@ def read(stream: Any, size: int, path: str) -> bytes:
 class Fixed(construct.FormatField):  # type: ignore[misc]
     """A number of a fixed size; `code` is its letter in the `struct` module."""
 
-    def __init__(self, code: str, implicit: Any = 0) -> None:
+    def __init__(self, code: str, implicit: object = 0) -> None:
         super().__init__(">", code)
         self.code = code
         self.implicit = implicit
@@ -109,7 +109,7 @@ class Uuid(construct.Construct):  # type: ignore[misc]
     def nullable(self) -> Uuid:
         raise TypeError("a uuid is never null; the nil uuid stands for none")
 
-    def _parse(self, stream: Any, context: Any, path: str) -> UUID:
+    def _parse(self, stream: object, context: object, path: str) -> UUID:
         return to_uuid(read(stream, 16, path))
 
     def _build(self, obj: UUID, stream: Any, context: Any, path: str) -> UUID:
@@ -135,7 +135,7 @@ class Varint(construct.Construct):  # type: ignore[misc]
     def nullable(self) -> Varint:
         raise TypeError("a number is never null")
 
-    def _parse(self, stream: Any, context: Any, path: str) -> int:
+    def _parse(self, stream: object, context: object, path: str) -> int:
         value = shift = 0
         while True:
             byte = read(stream, 1, path)[0]
@@ -193,7 +193,7 @@ class Counted(construct.Construct):  # type: ignore[misc]
     def smallest(self) -> int:
         return 1 if self.is_compact else self.plain_length.smallest
 
-    def _parse(self, stream: Any, context: Any, path: str) -> Any:
+    def _parse(self, stream: object, context: object, path: str) -> object:
         if self.is_compact:
             length = java_int(uvarint._parse(stream, context, path) - 1)
         else:
@@ -204,7 +204,7 @@ class Counted(construct.Construct):  # type: ignore[misc]
             raise construct.RangeError("null, where null is not allowed", path=path)
         return None
 
-    def _build(self, obj: Any, stream: Any, context: Any, path: str) -> Any:
+    def _build(self, obj: object, stream: object, context: object, path: str) -> object:
         if obj is None and not self.is_nullable:
             raise construct.RangeError("None, where null is not allowed", path=path)
         content = None if obj is None else self.content(obj)
@@ -221,7 +221,7 @@ class Counted(construct.Construct):  # type: ignore[misc]
         """The bytes or elements of a value; their number is the length."""
         return obj
 
-    def parse_content(self, length: int, stream: Any, context: Any, path: str) -> Any:
+    def parse_content(self, length: int, stream: object, context: object, path: str) -> object:
         return read(stream, length, path)
 
     def build_content(self, content: Any, stream: Any, context: Any, path: str) -> None:
@@ -268,7 +268,7 @@ class String(Counted):
             raise construct.StringError(f"a string of {len(data)} bytes")
         return data
 
-    def parse_content(self, length: int, stream: Any, context: Any, path: str) -> str:
+    def parse_content(self, length: int, stream: object, context: object, path: str) -> str:
         if length > MAX_STRING_BYTES:
             raise construct.StringError(f"a string of {length} bytes", path=path)
         return read(stream, length, path).decode("utf-8", NO_UTF8)
@@ -277,7 +277,7 @@ class String(Counted):
 class Bytes(Counted):
     """Bytes, which are read as a copy."""
 
-    implicit: Any = b""
+    implicit: object = b""
 
     @property
     def plain_length(self) -> Fixed:  # type: ignore[override]
@@ -292,7 +292,7 @@ class Records(Bytes):
     def __init__(self, *, is_compact: bool = False, is_nullable: bool = True) -> None:
         super().__init__(is_compact=is_compact, is_nullable=is_nullable)
 
-    def parse_content(self, length: int, stream: Any, context: Any, path: str) -> memoryview:
+    def parse_content(self, length: int, stream: object, context: object, path: str) -> memoryview:
         return memoryview(read(stream, length, path))
 
 
@@ -313,14 +313,14 @@ class Array(Counted):
         now = {"is_compact": self.is_compact, "is_nullable": self.is_nullable}
         return type(self)(self.element, **now | changes)
 
-    def parse_content(self, length: int, stream: Any, context: Any, path: str) -> tuple[Any, ...]:
+    def parse_content(self, length: int, stream: object, context: object, path: str) -> tuple[object, ...]:
         # An element of no bytes counts as one byte: else a length could announce 2**31 - 1 of them.
         if length * max(self.element.smallest, 1) > size_left(stream):
             reason = f"{length} elements announced, {size_left(stream)} bytes left"
             raise construct.RangeError(reason, path=path)
         return tuple(self.element._parse(stream, context, path) for _ in range(length))
 
-    def build_content(self, content: Iterable[Any], stream: Any, context: Any, path: str) -> None:
+    def build_content(self, content: Iterable[object], stream: object, context: object, path: str) -> None:
         for value in content:
             self.element._build(value, stream, context, path)
 
@@ -337,11 +337,11 @@ class Nullable(construct.Construct):  # type: ignore[misc]
         self.compact = self
         self.nullable = self
 
-    def _parse(self, stream: Any, context: Any, path: str) -> Any:
+    def _parse(self, stream: object, context: object, path: str) -> object:
         mark = int8._parse(stream, context, path)
         return None if mark < 0 else self.element._parse(stream, context, path)
 
-    def _build(self, obj: Any, stream: Any, context: Any, path: str) -> Any:
+    def _build(self, obj: object, stream: object, context: object, path: str) -> object:
         int8._build(-1 if obj is None else 1, stream, context, path)
         if obj is not None:
             self.element._build(obj, stream, context, path)
@@ -364,7 +364,7 @@ class TaggedFields(construct.Construct):  # type: ignore[misc]
         self.known = known
         self.of_others = of_others
 
-    def _parse(self, stream: Any, context: Any, path: str) -> dict[str, Any]:
+    def _parse(self, stream: object, context: object, path: str) -> dict[str, object]:
         values = {name: default for name, _, default in self.known.values()}
         unknown = []
         for _ in range(java_int(uvarint._parse(stream, context, path))):
@@ -379,7 +379,7 @@ class TaggedFields(construct.Construct):  # type: ignore[misc]
                 unknown.append((tag, read(stream, size, path)))
         return values | {"unknown_tags": tuple(unknown)}
 
-    def _build(self, obj: Mapping[str, Any], stream: Any, context: Any, path: str) -> Any:
+    def _build(self, obj: Mapping[str, Any], stream: Any, context: Any, path: str) -> object:
         tagged = dict(obj["unknown_tags"])
         for tag, (name, wire, default) in self.known.items():
             if obj[name] != default:
@@ -399,7 +399,7 @@ class Entity(construct.Struct):  # type: ignore[misc]
     """
 
     def __init__(
-        self, entity: Callable[..., Any], fields: Iterable[tuple[str, Any]], tagged: TaggedFields | None
+        self, entity: Callable[..., object], fields: Iterable[tuple[str, Any]], tagged: TaggedFields | None
     ) -> None:
         super().__init__(*(name / wire for name, wire in fields), *(["tagged" / tagged] if tagged else []))
         self.entity = entity
@@ -407,13 +407,13 @@ class Entity(construct.Struct):  # type: ignore[misc]
         self.tagged = tagged
         self.smallest: int = sum(sub.subcon.smallest for sub in self.subcons)
 
-    def _parse(self, stream: Any, context: Any, path: str) -> Any:
+    def _parse(self, stream: object, context: object, path: str) -> object:
         values = super()._parse(stream, context, path)
         del values["_io"]
         tagged = values.pop("tagged", {})
         return self.entity(**values, **tagged)
 
-    def _build(self, obj: Any, stream: Any, context: Any, path: str) -> Any:
+    def _build(self, obj: object, stream: object, context: object, path: str) -> object:
         values = {name: getattr(obj, name) for name, _ in self.fields}
         if self.tagged:
             names = ["unknown_tags", *(name for name, _, _ in self.tagged.known.values())]
@@ -441,12 +441,12 @@ nullable_bytes: Final = bytes_.nullable
 records: Final = Records()
 
 
-def array(element: Any) -> Array:
+def array(element: object) -> Array:
     """An array of `element`: a wire type or an entity class."""
     return Array(element)
 
 
-def nullable_array(element: Any) -> Array:
+def nullable_array(element: object) -> Array:
     """An array of `element` that may be null."""
     return Array(element, is_nullable=True)
 

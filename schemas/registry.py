@@ -88,7 +88,7 @@ _IN_PIECES: Final = frozenset((ApiKey.FETCH,))
 """The APIs whose responses contain records."""
 
 
-class _Messages(Mapping[ApiKey, tuple[Any, Any]]):
+class _Messages(Mapping[ApiKey, tuple[object, object]]):
     """The classes of request and response by API key. For example, those of INIT_PRODUCER_ID are
     InitProducerIdRequest and InitProducerIdResponse in schemas/messages/init_producer_id.py.
     """
@@ -195,7 +195,7 @@ def encode_reply(
     api_key: int,
     api_version: int,
     correlation_id: int,
-    response: Any,
+    response: object,
     max_elements: int = NO_LIMIT,
     max_bytes: int = NO_LIMIT,
 ) -> bytes | Pieces:
@@ -217,11 +217,11 @@ def encode_reply(
         raise
 
 
-def encode_in_pieces(api_key: int, api_version: int, correlation_id: int, response: Any) -> Pieces:
+def encode_in_pieces(api_key: int, api_version: int, correlation_id: int, response: object) -> Pieces:
     """A response with its header, in pieces; long bytes in it are not copied. Raises StringTooLong and
     ValueError like `encode_reply`.
     """
-    cls: Any = type(response)
+    cls: object = type(response)
     _, header_end = _response_encoder(api_key, api_version)
     try:
         head = correlation_id.to_bytes(4, signed=True) + header_end
@@ -233,17 +233,17 @@ def encode_in_pieces(api_key: int, api_version: int, correlation_id: int, respon
 
 
 def body_size(
-    api_version: int, response: Any, max_elements: int = NO_LIMIT, max_bytes: int = NO_LIMIT
+    api_version: int, response: object, max_elements: int = NO_LIMIT, max_bytes: int = NO_LIMIT
 ) -> Size:
     """The size of a response without its header. The response is not written.
 
     Raises TooManyElements or TooManyBytes if it has more, and ValueError if it cannot be measured.
     """
-    cls: Any = type(response)
+    cls: object = type(response)
     return measurer(cls, api_version)(response, max_elements, max_bytes)
 
 
-def _holds_long_string(value: Any) -> bool:
+def _holds_long_string(value: object) -> bool:
     if isinstance(value, str):
         return not can_be_written(value)
     if isinstance(value, Value):
@@ -261,9 +261,9 @@ def _response_encoder(api_key: int, version: int) -> tuple[Callable[..., bytes |
     return new_encoder(response, version), b"\0" * has_tags
 
 
-def encode_request(header: RequestHeader, request: Any) -> bytes:
+def encode_request(header: RequestHeader, request: object) -> bytes:
     """A request with its header, as a client sends it. Raises ValueError."""
-    cls: Any = type(request)
+    cls: object = type(request)
     is_flexible = definition(cls).is_flexible(header.api_version)
     head = encoder(RequestHeader, request_header_version(is_flexible))(header)
     return encoder(cls, header.api_version)(request, head)

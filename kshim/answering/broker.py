@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from kshim.fetching.sessions import FetchSessions
     from kshim.producing.appends import ProducerAppends
     from kshim.quotas.quotas import Quotas
-    from kshim.storage.clock import Clock
+    from kshim.storage.clock import Clock, TimerClock
     from kshim.storage.interfaces import Log
     from kshim.turns.aside import Aside
     from kshim.turns.rounds import Rounds
@@ -44,7 +44,7 @@ class Broker:
     log: Log
     groups: Groups
     transactions: Transactions
-    clock: Clock
+    clock: TimerClock
     """For how long clients wait; see `wall_clock`."""
     rounds: Rounds
     producers: ProducerAppends

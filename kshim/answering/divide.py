@@ -32,7 +32,7 @@ T = TypeVar("T", bound=Any)
 R = TypeVar("R", bound=Any)
 A = TypeVar("A")
 B = TypeVar("B", bound=ClusterView)
-Found = dict[Any, tuple[Any, list[Any]]]
+Found = dict[object, tuple[Any, list[Any]]]
 """By name and id: the first entry of a topic, and the partitions of all its entries."""
 
 
@@ -97,9 +97,9 @@ async def _in_pieces(
     return cast(A, replace(response, topics=_merged(found)))
 
 
-def _pieces(topics: Iterable[Any]) -> Iterator[tuple[Any, ...]]:
+def _pieces(topics: Iterable[Any]) -> Iterator[tuple[object, ...]]:
     """The topics, and parts of them, in pieces of PARTITIONS_AT_ONCE; a topic counts as one more."""
-    piece: list[Any] = []
+    piece: list[object] = []
     left = PARTITIONS_AT_ONCE
     for topic in topics:
         partitions = topic.partitions

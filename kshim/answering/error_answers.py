@@ -57,7 +57,7 @@ UNKNOWN: Final = frozenset(
 """The numbers that are -1 beside an error."""
 _NOT_REPEATED: Final = frozenset(("timestamp", "leader_epoch", "num_partitions", "replication_factor"))
 _ERRORS: Final = frozenset(("error_code", "partition_error_code"))
-_ASKED: Final[Mapping[ApiKey, Callable[[Any], Iterable[Any]]]] = {
+_ASKED: Final[Mapping[ApiKey, Callable[[Any], Iterable[object]]]] = {
     ApiKey.ALTER_REPLICA_LOG_DIRS: lambda request: [topic for each in request.dirs for topic in each.topics],
     ApiKey.DESCRIBE_LOG_DIRS: lambda request: ("",),
 }
@@ -79,7 +79,7 @@ def place(api_key: ApiKey, version: int, error: ErrorCode) -> Place:
     return (inner or there)[0]
 
 
-def answer(api_key: ApiKey, version: int, request: Any, error: ErrorCode) -> Any | None:
+def answer(api_key: ApiKey, version: int, request: object, error: ErrorCode) -> Any | None:
     """The response that carries an error; None if there is no place, as the request asks for nothing."""
     where = place(api_key, version, error)
     of_api = _ASKED.get(api_key)
@@ -88,21 +88,21 @@ def answer(api_key: ApiKey, version: int, request: Any, error: ErrorCode) -> Any
     return _with_error(MESSAGES[api_key][1], where, request, error, version)
 
 
-def entry(api_key: ApiKey, version: int, asked: Any, error: ErrorCode) -> Any:
+def entry(api_key: ApiKey, version: int, asked: object, error: ErrorCode) -> object:
     """What a response has for one entry of a request, if the error does not stand at the top."""
     cls, inner = _entry_class(api_key, version, error)
     return _with_error(cls, inner, asked, error, version)
 
 
 @cache
-def _entry_class(api_key: ApiKey, version: int, error: ErrorCode) -> tuple[Any, Place]:
+def _entry_class(api_key: ApiKey, version: int, error: ErrorCode) -> tuple[object, Place]:
     """The class of such an entry, and the place of the error in it."""
     name, *inner = place(api_key, version, error)
     (field,) = (each for each in definition(MESSAGES[api_key][1]).fields if each.name == name)
     return field.type.element, tuple(inner)
 
 
-def _found(cls: Any, version: int, above: Place) -> Iterator[Place]:
+def _found(cls: type[object], version: int, above: Place) -> Iterator[Place]:
     for field in definition(cls).fields:
         if not field.exists(version):
             continue
@@ -113,7 +113,7 @@ def _found(cls: Any, version: int, above: Place) -> Iterator[Place]:
             yield from _found(entity, version, (*above, field.name))
 
 
-def _with_error(cls: Any, where: Place, asked: Any, error: ErrorCode, version: int) -> Any | None:
+def _with_error(cls: Any, where: Place, asked: object, error: ErrorCode, version: int) -> Any | None:
     """A value of `cls` that answers `asked`, an entity or a name or a number, with an error at `where`."""
     if len(where) > 1:
         return _with_entries(cls, where, _entries(asked, version), error, version, asked)
@@ -121,13 +121,13 @@ def _with_error(cls: Any, where: Place, asked: Any, error: ErrorCode, version: i
 
 
 def _with_entries(
-    cls: Any, where: Place, asked: Iterable[Any], error: ErrorCode, version: int, above: Any = None
-) -> Any | None:
+    cls: Any, where: Place, asked: Iterable[object], error: ErrorCode, version: int, above: Any = None
+) -> object | None:
     """A value of `cls` with an entry for each thing that was asked for; None if that is nothing."""
     name, *inner = where
     (field,) = (each for each in definition(cls).fields if each.name == name)
 
-    def made(each: Any) -> Any:
+    def made(each: object) -> object:
         return _with_error(field.type.element, tuple(inner), each, error, version)
 
     # Made when they are written, as they may be many.
@@ -135,19 +135,19 @@ def _with_entries(
     return cls(**_repeated(cls, above, version), **{name: entries}) if entries else None
 
 
-def _names_any(asked: Any, depth: int, version: int) -> bool:
+def _names_any(asked: object, depth: int, version: int) -> bool:
     """Whether a thing that was asked for names anything so many arrays further in."""
     return not depth or any(_names_any(each, depth - 1, version) for each in _entries(asked, version))
 
 
-def _entries(asked: Any, version: int) -> Iterable[Any]:
+def _entries(asked: Any, version: int) -> Iterable[object]:
     """The first array of an entity of a request."""
     name = _array(asked.__class__, version)
     return () if name is None else getattr(asked, name) or ()
 
 
 @cache
-def _array(cls: Any, version: int) -> str | None:
+def _array(cls: type[object], version: int) -> str | None:
     """The name of the first array of an entity."""
     for field in definition(cls).fields:
         if field.exists(version) and hasattr(field.type, "element"):
@@ -155,12 +155,12 @@ def _array(cls: Any, version: int) -> str | None:
     return None
 
 
-def _repeated(cls: Any, asked: Any, version: int) -> dict[str, Any]:
+def _repeated(cls: type[object], asked: object, version: int) -> dict[str, object]:
     """The numbers that are unknown, and what an answer repeats, so that the client knows again what it has
     asked for: fields of the same name, else the first for the first of its type.
     """
     fields = [each for each in definition(cls).fields if each.exists(version)]
-    found: dict[str, Any] = {each.name: -1 for each in fields if each.name in UNKNOWN}
+    found: dict[str, object] = {each.name: -1 for each in fields if each.name in UNKNOWN}
     if definition(cls).api_key is not None:
         return found
     keys = [each for each in fields if not each.name.startswith("error") and each.name not in _NOT_REPEATED]

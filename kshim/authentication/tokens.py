@@ -12,11 +12,10 @@ from base64 import b64decode
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
-from typing import Any
 
 from kshim.authentication.mechanism import Login, Unreadable
 
-Claims = Mapping[str, Any]
+Claims = Mapping[str, object]
 
 
 class TokenRefused(Exception):
@@ -102,7 +101,7 @@ def unsecured_claims(token: str) -> Claims:
     return claims
 
 
-def _object(part: str) -> dict[str, Any]:
+def _object(part: str) -> dict[str, object]:
     text = part.rstrip("=").translate(str.maketrans("-_", "+/"))
     if not re.fullmatch(r"[A-Za-z0-9+/]*", text) or len(text) % 4 == 1:
         raise TokenRefused("it is no Base64")
@@ -130,7 +129,7 @@ def _number(claims: Claims, name: str, *, is_required: bool) -> float | None:
     return seconds
 
 
-def _texts(value: Any) -> list[str]:
+def _texts(value: object) -> list[str]:
     """The texts in a claim that is a text or an array of texts."""
     values = value if isinstance(value, list) else [value]
     return [each for each in values if isinstance(each, str)]

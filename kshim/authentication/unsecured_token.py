@@ -15,7 +15,7 @@ _LIFETIME_S: Final = 3600
 
 def new_token(options: Mapping[str, Secret], now_s: float) -> Secret:
     """A JSON web token that is valid from now on. Raises ValueError for an option that should be a number."""
-    claims: dict[str, Any] = {}
+    claims: dict[str, object] = {}
     for name, text in options.items():
         kind, _, claim = name.removeprefix(_PREFIX).partition("Claim_")
         if claim and name.startswith(_PREFIX):

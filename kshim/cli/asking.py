@@ -34,7 +34,7 @@ def of_server(
         )
         @click.option("--control", metavar="PATH", type=Path, help="The server's --control, if it has one.")
         @wraps(command)
-        def with_server(data_dir: Path, control: Path | None, **others: Any) -> None:
+        def with_server(data_dir: Path, control: Path | None, **others: object) -> None:
             command(**{parameter: made(data_dir, control)}, **others)
 
         return with_server

@@ -122,7 +122,7 @@ def start_broker(path: Path, node_id: int) -> None:
     print_line(f"broker {node_id} runs: it leads {started['leads']} partitions")
 
 
-def say_moved(moved: dict[str, Any]) -> None:
+def say_moved(moved: dict[str, object]) -> None:
     """Print where a leader has moved."""
     partition = f"{moved['topic']}-{moved['partition']}"
     before = "no broker" if moved["from"] == _NO_LEADER else f"broker {moved['from']}"

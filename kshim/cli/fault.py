@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -88,7 +87,7 @@ def fault() -> None:
     help="End the fault after TIME: 500ms, 30s, 5m, 1h.",
 )
 @of_running_server
-def add(path: Path, **given: Any) -> None:
+def add(path: Path, **given: object) -> None:
     """Add a fault: one of --error, --delay-ms, --drop, --close, --stall-ms, --bytes-per-s."""
     added = ask_server(path, "add-fault", given)
     print_line(f"fault {added['number']}: {added['does']} for {_text(added)}")
@@ -142,6 +141,6 @@ def remove(path: Path, number: int | None, all_of_them: bool) -> None:
     )
 
 
-def _text(described: dict[str, Any]) -> str:
+def _text(described: dict[str, object]) -> str:
     when = described["when"]
     return f"{described['to']}{when and f' ({when})'}"

@@ -11,7 +11,8 @@ import ctypes
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+
+from kshim.storage.clock import Clock
 
 LOOK_S, BUSY_PAUSE_S, LONGEST_PAUSE_S = 2.0, 8.0, 600.0
 """The pause between two checks; the longest pause between two trims while the process grows, and else."""
@@ -40,7 +41,9 @@ class FreedMemory:
     After each trim the next pause is twice as long, as memory that is in use cannot be given back.
     """
 
-    def __init__(self, reactor: Any, trim: Callable[[], object], own: Callable[[], int] = own_bytes) -> None:
+    def __init__(
+        self, reactor: Clock, trim: Callable[[], object], own: Callable[[], int] = own_bytes
+    ) -> None:
         self._reactor = reactor
         self._trim = trim
         self._own_bytes = own

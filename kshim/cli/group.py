@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -164,5 +163,5 @@ def _listed(members: list[str]) -> str:
     return ", ".join(members) or "none"
 
 
-def _tell(rows: list[list[Any]]) -> None:
+def _tell(rows: list[list[object]]) -> None:
     print_table(("Topic", "Partition", "Offset"), [tuple(map(str, row)) for row in rows])

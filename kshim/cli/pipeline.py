@@ -124,21 +124,21 @@ def pipeline() -> None:
 
 @pipeline.command()
 @_with(*_STREAMING)
-def lag(**options: Any) -> None:
+def lag(**options: object) -> None:
     """Show how far each group is behind, in records and in seconds."""
     _run("lag", options)
 
 
 @pipeline.command()
 @_with(_STUCK_FOR, *_STREAMING)
-def stuck(for_s: float, **options: Any) -> None:
+def stuck(for_s: float, **options: object) -> None:
     """Show groups that have records to read and commit no progress."""
     _run("stuck", options, for_s=for_s)
 
 
 @pipeline.command()
 @_with(*_STREAMING)
-def rebalances(**options: Any) -> None:
+def rebalances(**options: object) -> None:
     """Show each generation of each group.
 
     Shows the members that joined and left, the leader, and how long the generation lasted. For groups of
@@ -149,7 +149,7 @@ def rebalances(**options: Any) -> None:
 
 @pipeline.command()
 @_with(_WITHIN, _AT_LEAST, *_STREAMING)
-def flapping(within: str, at_least: int, **options: Any) -> None:
+def flapping(within: str, at_least: int, **options: object) -> None:
     """Show groups that rebalance too often.
 
     Also shows the client that joined or left most often.
@@ -176,7 +176,7 @@ def flapping(within: str, at_least: int, **options: Any) -> None:
 )
 @_with(_STUCK_FOR, _WITHIN, _AT_LEAST, *_ASKING)
 def report(
-    directory: Path, last_s: float | None, for_s: float, within: str, at_least: int, **options: Any
+    directory: Path, last_s: float | None, for_s: float, within: str, at_least: int, **options: object
 ) -> None:
     """Write an HTML page about all groups.
 
@@ -198,7 +198,7 @@ def report(
 @pipeline.command()
 @click.argument("path")
 @_with(*_ASKING)
-def snapshot(path: str, **options: Any) -> None:
+def snapshot(path: str, **options: object) -> None:
     """Save the committed offsets of every group as Parquet at PATH."""
     _run("snapshot", options, path=path)
 
@@ -211,12 +211,12 @@ def snapshot(path: str, **options: Any) -> None:
     help="Commit the offsets. Without it, only show which offsets would be committed.",
 )
 @_with(_OUT, *_ASKING)
-def restore(path: str, execute: bool, **options: Any) -> None:
+def restore(path: str, execute: bool, **options: object) -> None:
     """Commit the offsets saved at PATH. Only groups without members are restored."""
     _run("restore", options, path=path, dry_run=not execute)
 
 
-def _run(question: str, options: dict[str, Any], **arguments: Any) -> None:
+def _run(question: str, options: dict[str, Any], **arguments: object) -> None:
     """Answer a question, or print one line that says why that is impossible.
 
     Exits with status 2 if the user must correct something, with 1 if Spark fails for another reason.

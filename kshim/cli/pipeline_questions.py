@@ -49,7 +49,7 @@ Question = Callable[..., None]
 """Called with (session, options, tell, **arguments)."""
 
 
-def answer(question: str, options: Options, arguments: Mapping[str, Any]) -> None:
+def answer(question: str, options: Options, arguments: Mapping[str, object]) -> None:
     """Answer one of QUESTIONS, and write the rows to `options.out`.
 
     If standard error is a terminal, a line on it says what is being done. Raises PipelineError,
@@ -72,7 +72,7 @@ def answer(question: str, options: Options, arguments: Mapping[str, Any]) -> Non
 
 
 def _ask(
-    question: str, spark: SparkSession, options: Options, tell: Tell, arguments: Mapping[str, Any]
+    question: str, spark: SparkSession, options: Options, tell: Tell, arguments: Mapping[str, object]
 ) -> None:
     try:
         QUESTIONS[question](spark, options, tell, **arguments)

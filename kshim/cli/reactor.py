@@ -38,7 +38,7 @@ class _Asyncio(ModuleType):
     Future = type("Future", (), {})
     """Used only by Deferreds that become futures; kshim has none."""
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> object:
         if name.startswith("__"):
             raise AttributeError(name)
         if sys.modules.get("asyncio") is self:

@@ -7,7 +7,7 @@ import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from kshim.cli.faults import EXIT_USAGE, fail
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from kshim.configs.config import Config
     from kshim.configs.endpoint import Endpoint
     from kshim.service import Server
+    from kshim.storage.reactor import Reactor
     from kshim.upstream.service import UpstreamServer
 
 LARGEST_FREED_BYTES = 16 * 1024 * 1024
@@ -53,7 +54,7 @@ def run(config: Config, *, end_with_stdin: bool = False) -> int:
     collector.defer()
     from kshim.cli.reactor import import_reactor
 
-    reactor: Any = import_reactor()
+    reactor: Reactor = import_reactor()
     from twisted.internet.error import ReactorNotRunning
 
     from kshim.cli import logs
@@ -99,7 +100,7 @@ def run(config: Config, *, end_with_stdin: bool = False) -> int:
     return status
 
 
-def _begin_to_collect(reactor: Any) -> None:
+def _begin_to_collect(reactor: Reactor) -> None:
     """Begin to collect garbage, and to give freed memory back, after the start."""
     from kshim.cli import collector
     from kshim.cli.freed_memory import FreedMemory, new_trim
@@ -109,7 +110,7 @@ def _begin_to_collect(reactor: Any) -> None:
         FreedMemory(reactor, trim).begin()
 
 
-def _new_server(config: Config, reactor: Any) -> Server | UpstreamServer:
+def _new_server(config: Config, reactor: Reactor) -> Server | UpstreamServer:
     if config.upstream:
         from kshim.upstream.service import UpstreamServer
 

@@ -11,7 +11,10 @@ import os
 import signal
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from kshim.storage.reactor import Reactor
 
 
 class Wakening:
@@ -37,7 +40,7 @@ class Wakening:
         return "signals"
 
 
-def stop_at_signals(reactor: Any, stop: Callable[[], None]) -> None:
+def stop_at_signals(reactor: Reactor, stop: Callable[[], None]) -> None:
     """Call `stop` in the reactor at SIGINT and SIGTERM."""
     # Twisted's own handlers would log, at a second Ctrl-C, that the reactor is not running.
     for number in (signal.SIGINT, signal.SIGTERM):

@@ -18,11 +18,11 @@ from kshim.control.users import UserSteering
 from kshim.storage.embedded import EmbeddedStore
 from kshim.storage.interfaces import StorageError
 
-Question = Sequence[Any]
+Question = Sequence[object]
 """The name of a command of UserSteering, followed by its arguments."""
 
 
-def ask_data_dir(data_dir: Path, questions: Sequence[Question]) -> list[Any]:
+def ask_data_dir(data_dir: Path, questions: Sequence[Question]) -> list[object]:
     """Run commands, and return their results. Call it once per process, as Twisted's reactor can run only
     once.
 

@@ -52,7 +52,7 @@ def top(path: Path, every_s: float) -> None:
         return
     from rich.live import Live
 
-    events: deque[Mapping[str, Any]] = deque(maxlen=EVENTS)
+    events: deque[Mapping[str, object]] = deque(maxlen=EVENTS)
     before, last = known, 0
     took_s, looked_s = 0.0, time.monotonic()
     with Live(screen=True, auto_refresh=False) as live:

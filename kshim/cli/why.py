@@ -68,8 +68,8 @@ def why(path: Path, group: str, generation: int | None, show_all: bool, as_json:
 
 
 def _chosen(
-    rebalances: Sequence[dict[str, Any]], group: str, generation: int | None, show_all: bool
-) -> Sequence[dict[str, Any]]:
+    rebalances: Sequence[dict[str, object]], group: str, generation: int | None, show_all: bool
+) -> Sequence[dict[str, object]]:
     if generation is None:
         return rebalances if show_all else rebalances[-1:]
     found = [each for each in rebalances if each["generation"] == generation]

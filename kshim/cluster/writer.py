@@ -29,7 +29,7 @@ class Writer:
 
     def __init__(self, metadata: Metadata) -> None:
         self._metadata = metadata
-        self._waiting: deque[tuple[Callable[[], Any], Deferred[Any]]] = deque()
+        self._waiting: deque[tuple[Callable[[], object], Deferred[object]]] = deque()
         self._is_changing = False
         self.offset = 0  # how many changes are durable, in the whole life of the cluster
         self.version = 0  # grows with each change that clients may see
@@ -40,9 +40,9 @@ class Writer:
         offset, epoch = (self._metadata.get(METADATA_OFFSET) or b"0 0").split()
         self.offset, self.leader_epoch = int(offset), int(epoch) + 1
 
-    def run(self, change: Callable[..., Any], *arguments: Any) -> Deferred[Any]:
+    def run(self, change: Callable[..., Any], *arguments: object) -> Deferred[Any]:
         """Call `change(*arguments)` when no other change is under way; fires with its result."""
-        done: Deferred[Any] = Deferred()
+        done: Deferred[object] = Deferred()
         self._waiting.append((partial(change, *arguments), done))
         if not self._is_changing:
             Deferred.fromCoroutine(self._change())

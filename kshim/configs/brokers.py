@@ -401,11 +401,11 @@ SYNONYMS = {name: names for names in _SYNONYMS for name in names} | {
 }
 
 
-def _retention(name: str, value: Any) -> str:
+def _retention(name: str, value: object) -> str:
     return invalid(name, value, "Value must be -1, which is unlimited, or at least 1") if value == 0 else ""
 
 
-def _connections(name: str, value: Any) -> str:
+def _connections(name: str, value: object) -> str:
     if value:
         return between(0)(name, value)
     fault = f"org.apache.kafka.common.config.ConfigException: Invalid {name} {value}"

@@ -477,12 +477,12 @@ class Property:
     kafka_default: str
     """Empty if Kafka's default is the same."""
     doc: str
-    parse: Callable[[str], Any]
+    parse: Callable[[str], object]
     is_secret: bool
     """True if its value must not be shown."""
 
 
-def property_text(value: Any) -> str:
+def property_text(value: object) -> str:
     """The value of a property as a server.properties file spells it."""
     return "" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
 

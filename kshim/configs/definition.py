@@ -17,7 +17,7 @@ from kshim.configs.java import INT_MAX, LONG_MAX, SHORT_MAX
 
 _LIMITS = {"SHORT": SHORT_MAX, "INT": INT_MAX, "LONG": LONG_MAX}
 
-Check = Callable[[str, Any], str]
+Check = Callable[[str, object], str]
 """Takes the name of a config and a parsed value; returns what is wrong with the value, "" if nothing."""
 
 
@@ -36,7 +36,7 @@ class ConfigType(IntEnum):
     PASSWORD = 9
 
 
-def any_value(name: str, value: Any) -> str:
+def any_value(name: str, value: object) -> str:
     return ""
 
 
@@ -62,7 +62,7 @@ class Definition:
                 raise ValueError("Expected value to be either true or false") from None
             raise ValueError(f"Not a number of type {self.type.name}") from None
 
-    def _parse(self, text: str) -> Any:
+    def _parse(self, text: str) -> object:
         match self.type:
             case ConfigType.BOOLEAN:
                 return java.boolean(text)
@@ -98,7 +98,7 @@ class Definition:
                 return str(value)
 
 
-def invalid(name: str, value: Any, fault: str) -> str:
+def invalid(name: str, value: object, fault: str) -> str:
     value = java.double_text(value) if isinstance(value, float) else value
     return f"Invalid value {value} for configuration {name}: {fault}"
 
@@ -117,7 +117,7 @@ def between(low: float, high: float | None = None) -> Check:
 def one_of(*choices: str) -> Check:
     """A check that the value, or every item of a list, is one of `choices`."""
 
-    def check(name: str, value: Any) -> str:
+    def check(name: str, value: object) -> str:
         values = value if isinstance(value, list) else [value]
         if isinstance(value, list) and "" in value:
             return f"Configuration '{name}' values must not be empty."

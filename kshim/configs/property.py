@@ -7,6 +7,6 @@ from dataclasses import field
 from typing import Any
 
 
-def property_field(default: Any, parse: Callable[[str], Any], doc: str, kafka_default: str = "") -> Any:
+def property_field(default: object, parse: Callable[[str], Any], doc: str, kafka_default: str = "") -> Any:
     """A dataclass field. kafka_default: Apache Kafka's default, if kshim's is another."""
     return field(default=default, metadata={"parse": parse, "doc": doc, "kafka_default": kafka_default})

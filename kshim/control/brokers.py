@@ -43,7 +43,7 @@ class BrokerSteering:
             "start-broker": Command(self.start_broker, (int,)),
         }
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> dict[str, object]:
         """The brokers and partitions, as JSON values."""
         cluster = self._cluster
         led = [p.leader for topic in cluster.topics.values() for p in topic.partitions]
@@ -75,29 +75,29 @@ class BrokerSteering:
             ],
         }
 
-    def move_leader(self, topic: str, partition: int, node_id: int) -> Deferred[dict[str, Any]]:
+    def move_leader(self, topic: str, partition: int, node_id: int) -> Deferred[dict[str, object]]:
         """Make a broker lead a partition, also one without a replica of it."""
         return self._one_at_a_time.run(self._move_leader, topic, partition, node_id)
 
-    def move_coordinator(self, group_id: str, node_id: int) -> Deferred[dict[str, Any]]:
+    def move_coordinator(self, group_id: str, node_id: int) -> Deferred[dict[str, object]]:
         """Make a broker lead the group's __consumer_offsets partition, and so coordinate all groups in it."""
         return self.move_leader(GROUP_METADATA_TOPIC, self._groups.shard_for(group_id), node_id)
 
-    def stop_broker(self, node_id: int) -> Deferred[dict[str, Any]]:
+    def stop_broker(self, node_id: int) -> Deferred[dict[str, object]]:
         """Shut a broker down as Kafka's controlled shutdown does.
 
         Brokers in the ISR take over its partitions, then its connections are closed.
         """
         return self._one_at_a_time.run(self._stop_broker, node_id)
 
-    def start_broker(self, node_id: int) -> Deferred[dict[str, Any]]:
+    def start_broker(self, node_id: int) -> Deferred[dict[str, object]]:
         """Make a stopped broker accept connections again.
 
         It leads the partitions that no other broker can lead, and follows in the others.
         """
         return self._one_at_a_time.run(self._start_broker, node_id)
 
-    async def _move_leader(self, topic: str, partition: int, node_id: int) -> dict[str, Any]:
+    async def _move_leader(self, topic: str, partition: int, node_id: int) -> dict[str, object]:
         self._check(node_id, running=True)
         known = self._cluster.topics.get(topic)
         if known is None:
@@ -115,7 +115,7 @@ class BrokerSteering:
             "leader_epoch": after.leader_epoch,
         }
 
-    async def _stop_broker(self, node_id: int) -> dict[str, Any]:
+    async def _stop_broker(self, node_id: int) -> dict[str, object]:
         self._check(node_id, running=True)
         before = self._led_by(node_id)
         await self._stored(leaders.stop_broker(self._cluster, node_id))
@@ -123,7 +123,7 @@ class BrokerSteering:
         without = sum(self._leader(*partition) == NO_LEADER for partition in before)
         return {"node_id": node_id, "moved": len(before) - without, "without_leader": without}
 
-    async def _start_broker(self, node_id: int) -> dict[str, Any]:
+    async def _start_broker(self, node_id: int) -> dict[str, object]:
         self._check(node_id, running=False)
         try:
             await self._listeners[node_id].resume()

@@ -8,7 +8,6 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 FILE_NAME = "control.sock"
 _MAX_SOCKET_NAME_BYTES = 100
@@ -22,7 +21,7 @@ class NoServer(ControlError):
     """No server listens at the control socket."""
 
 
-def ask(path: Path, command: str, *arguments: object) -> Any:
+def ask(path: Path, command: str, *arguments: object) -> object:
     """Run `command` with JSON values on the server whose control socket is `path`, and return its result.
 
     Raises ControlError.

@@ -12,9 +12,8 @@ back.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
-from kshim.storage.clock import Clock
+from kshim.storage.clock import Call, Clock
 
 
 class SteeredCall:
@@ -27,14 +26,14 @@ class SteeredCall:
         clock: SteeredClock,
         at_s: float,
         function: Callable[..., object],
-        arguments: tuple[Any, ...],
-        keywords: dict[str, Any],
+        arguments: tuple[object, ...],
+        keywords: dict[str, object],
     ) -> None:
         self.at_s = at_s
         """When the call is due, by the steered clock."""
         self._clock = clock
         self._function, self._arguments, self._keywords = function, arguments, keywords
-        self._scheduled: Any = None
+        self._scheduled: Call | None = None
         """The reactor's call; None while time is held before the call is due."""
 
     def cancel(self) -> None:
@@ -86,7 +85,7 @@ class SteeredClock:
     # ---- calls
 
     def callLater(
-        self, delay: float, callable: Callable[..., object], *arguments: Any, **keywords: Any
+        self, delay: float, callable: Callable[..., object], *arguments: object, **keywords: object
     ) -> SteeredCall:
         """Like the reactor's `callLater`, with a delay in this clock's seconds."""
         call = SteeredCall(self, self.seconds() + delay, callable, arguments, keywords)

@@ -60,7 +60,7 @@ def are_of_types(values: object, types: tuple[type, ...]) -> bool:
     return isinstance(values, list) and tuple(map(type, values)) == types
 
 
-def run(commands: Commands, name: object, arguments: Any) -> Any:
+def run(commands: Commands, name: object, arguments: Any) -> object:
     """Run a command that another process has sent; return its result, or a Deferred of it.
 
     Raises SteeringError if the command refuses, does not exist, or takes other arguments.

@@ -6,7 +6,7 @@ A fault is given as a JSON object; see `kshim.faults.fault`.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from kshim.answering import Broker
 from kshim.control.commands import Command, Commands, SteeringError
@@ -53,7 +53,7 @@ class FaultSteering:
             "remove-faults": Command(self.remove_all),
         }
 
-    def add(self, given: dict[str, Any]) -> dict[str, Any]:
+    def add(self, given: dict[str, object]) -> dict[str, object]:
         """Put a fault in force, and return its description. Raises SteeringError."""
         from kshim.faults.fault import fault_of
 
@@ -63,12 +63,12 @@ class FaultSteering:
         faults = self._made()
         return _described(faults, faults.add(fault))
 
-    def describe(self) -> list[dict[str, Any]]:
+    def describe(self) -> list[dict[str, object]]:
         """The descriptions of all faults, as JSON values, in the order in which they were added."""
         faults = self._faults
         return [] if faults is None else [_described(faults, rule) for rule in faults]
 
-    def remove(self, number: int) -> dict[str, Any]:
+    def remove(self, number: int) -> dict[str, object]:
         """Remove a fault, and return its last description. Raises SteeringError if it does not exist."""
         faults = self._made()
         return _described(faults, _or_refuse(lambda: faults.remove(number)))
@@ -87,7 +87,7 @@ class FaultSteering:
         return self._faults
 
 
-def _described(faults: Faults, rule: Rule) -> dict[str, Any]:
+def _described(faults: Faults, rule: Rule) -> dict[str, object]:
     return {
         "number": rule.number,
         "does": str(rule.fault.action),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kshim.control.commands import Command, Commands
 from kshim.recorder.shown import shown_member
@@ -24,7 +24,7 @@ class GroupSteering:
         """The partition of __consumer_offsets that a group belongs to."""
         return self._groups.shard_for(group_id)
 
-    def explain(self, group_id: str) -> dict[str, Any] | None:
+    def explain(self, group_id: str) -> dict[str, object] | None:
         """The group's state, and what it waits for, as a JSON value; None if the group does not exist."""
         found = self._groups.waits_for(group_id)
         if found is None:

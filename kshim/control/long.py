@@ -28,13 +28,13 @@ T = TypeVar("T", bound=Any)
 class Long(NamedTuple):
     """A JSON object with lists that may be long, made and sent in pieces."""
 
-    facts: Mapping[str, Any]
+    facts: Mapping[str, object]
     """The object's other fields, which come first."""
-    lists: Mapping[str, AsyncIterator[Any]]
+    lists: Mapping[str, AsyncIterator[object]]
     """The items of each list, by field name. An item is a JSON value, or another `Long`."""
 
 
-def encode(value: Any) -> bytes:
+def encode(value: object) -> bytes:
     """A JSON value as text for terminals: control characters are escaped, other characters are not."""
     text = json.dumps(value, ensure_ascii=False, separators=(", ", ": "))
     if CONTROLS.search(text):
@@ -92,7 +92,7 @@ async def long_rebalances(aside: Aside, slices: Slices, kept: Sequence[Rebalance
         yield Long(shown, lists)
 
 
-async def _each(slices: Slices, items: Sequence[Any]) -> AsyncIterator[Any]:
+async def _each(slices: Slices, items: Sequence[object]) -> AsyncIterator[object]:
     for item in items:
         await slices.spend(ITEM_US)
         yield item

@@ -63,7 +63,7 @@ class OffsetSteering:
             "reset-offsets": Command(self.reset, (str, list, str, int)),
         }
 
-    async def set(self, group_id: str, offsets: list[Any]) -> list[OffsetRow]:
+    async def set(self, group_id: str, offsets: list[object]) -> list[OffsetRow]:
         """Commit offsets, and return them when that is durable. offsets: rows of topic, partition, offset."""
         given = {}
         for row in offsets:
@@ -73,7 +73,7 @@ class OffsetSteering:
             given[topic, partition] = offset
         return await self._commit(group_id, given)
 
-    async def reset(self, group_id: str, partitions: list[Any], to: str, value: int) -> list[OffsetRow]:
+    async def reset(self, group_id: str, partitions: list[object], to: str, value: int) -> list[OffsetRow]:
         """Commit the offsets that `to` names, and return them when that is durable.
 
         to: "earliest"; "latest"; "shift", by `value` records; or "time", the first record that is not older

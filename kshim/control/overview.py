@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 from kshim.cluster import Cluster
 from kshim.control.commands import Command, Commands
@@ -48,13 +47,13 @@ class Overview:
         """All groups, in the order of their ids, and the server's time before they are read."""
         return Long({"now_ms": self._now_ms()}, {"groups": self._groups(Slices(self.rounds, Turn()))})
 
-    async def _groups(self, slices: Slices) -> AsyncIterator[dict[str, Any]]:
+    async def _groups(self, slices: Slices) -> AsyncIterator[dict[str, object]]:
         for group_id in await in_order(slices, self.groups.group_ids()):
             shown = await self._one(slices, group_id)
             if shown is not None:
                 yield shown
 
-    async def _one(self, slices: Slices, group_id: str) -> dict[str, Any] | None:
+    async def _one(self, slices: Slices, group_id: str) -> dict[str, object] | None:
         kept = self.recorder.rebalances(group_id)
         await slices.spend(GROUP_US)
         scored = await scores_of(self.aside, kept, self._now_ms())
@@ -78,7 +77,7 @@ class Overview:
         return int(self.wall_clock.seconds() * 1000)
 
 
-async def scores_of(aside: Aside, kept: Sequence[Rebalance], now_ms: int) -> dict[str, Any]:
+async def scores_of(aside: Aside, kept: Sequence[Rebalance], now_ms: int) -> dict[str, object]:
     """Return a group's scores, from the rebalances of it that are kept."""
     if sum(len(each.parts) for each in kept) <= LIGHT_PARTS:
         return scores(kept, now_ms)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from twisted.internet.defer import Deferred, succeed
 
@@ -14,7 +14,7 @@ from kshim.turns.slices import Slices
 if TYPE_CHECKING:
     from kshim.control.groups import GroupSteering
     from kshim.recorder.recorder import Event, Recorder
-    from kshim.storage.clock import Clock
+    from kshim.storage.clock import Clock, TimerClock
     from kshim.turns.aside import Aside
     from kshim.turns.rounds import Rounds
 
@@ -32,7 +32,7 @@ class Questions:
         groups: GroupSteering,
         aside: Aside,
         rounds: Rounds,
-        clock: Clock,
+        clock: TimerClock,
         wall_clock: Clock,
     ) -> None:
         """clock: measures how long an answer waits. wall_clock: the clock of the recorded times."""
@@ -60,7 +60,7 @@ class Questions:
         slices = Slices(self._rounds, Turn())
         return Long(shown, {"rebalances": long_rebalances(self._aside, slices, kept)})
 
-    def events(self, after: int, wait_ms: int) -> Deferred[dict[str, Any]]:
+    def events(self, after: int, wait_ms: int) -> Deferred[dict[str, object]]:
         """Return at most MOST_EVENTS events with numbers above `after`, and `last`, the next call's `after`.
 
         If there are none yet, wait for the next ones, at most `wait_ms`. after: -1 for new events only.
@@ -70,7 +70,7 @@ class Questions:
         found = recorder.events_after(after)
         if found or wait_ms <= 0:
             return succeed(_numbered(found, recorder.last_number))
-        come: Deferred[dict[str, Any]] = Deferred()
+        come: Deferred[dict[str, object]] = Deferred()
 
         def answer(*_: object) -> None:
             unwatch()
@@ -84,7 +84,7 @@ class Questions:
         return come
 
 
-def shown_event(event: Event) -> dict[str, Any]:
+def shown_event(event: Event) -> dict[str, object]:
     """An event as a JSON value."""
     return {
         "number": event.number,
@@ -95,6 +95,6 @@ def shown_event(event: Event) -> dict[str, Any]:
     }
 
 
-def _numbered(events: list[Event], otherwise: int) -> dict[str, Any]:
+def _numbered(events: list[Event], otherwise: int) -> dict[str, object]:
     some = events[:MOST_EVENTS]
     return {"events": [shown_event(each) for each in some], "last": some[-1].number if some else otherwise}

@@ -28,6 +28,7 @@ from kshim.network.listeners import CannotListen
 
 if TYPE_CHECKING:
     from kshim.configs.config import Config
+    from kshim.storage.reactor import Reactor
 
 logger = logging.getLogger(__name__)
 
@@ -45,7 +46,7 @@ def control_path(config: Config) -> Path | None:
 class ControlSocket:
     """Listens while the server runs. Errors in a command go into its reply, never into the log."""
 
-    def __init__(self, path: Path, commands: Commands, reactor: Any) -> None:
+    def __init__(self, path: Path, commands: Commands, reactor: Reactor) -> None:
         self._path = path
         self._factory = _Requests(commands)
         self._reactor = reactor
@@ -138,14 +139,14 @@ class _Request(LineOnlyReceiver):
             else:
                 self._reply({"done": result})
 
-    def _do(self, line: bytes) -> Any:
+    def _do(self, line: bytes) -> object:
         try:
             command, arguments = json.loads(line)
         except (ValueError, TypeError, RecursionError):
             command, arguments = None, ()
         return run(self._commands, command, arguments)
 
-    def _reply(self, reply: dict[str, Any]) -> None:
+    def _reply(self, reply: dict[str, object]) -> None:
         self.transport.write(json.dumps(reply).encode() + self.delimiter)
 
     async def _send(self, result: Long) -> None:

@@ -10,14 +10,19 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable
 from datetime import timedelta
-from typing import Any, Protocol, TypedDict
+from typing import TYPE_CHECKING, Protocol, TypedDict
 
 from twisted.internet.defer import Deferred
 
 from kshim.callers import Client
 from kshim.control.clock import SteeredClock
 from kshim.control.commands import Command, Commands, SteeringError
+from kshim.storage.clock import Call
 from kshim.turns.slices import others_first
+
+if TYPE_CHECKING:
+    from kshim.storage.reactor import Reactor
+
 
 PULSE_S = 0.05
 """How often, while time is held, answers are given that clients expect within moments."""
@@ -58,7 +63,7 @@ class TimeSteering:
     def __init__(
         self,
         clock: SteeredClock,
-        reactor: Any,
+        reactor: Reactor,
         groups: GroupsInTime,
         transactions: Behind,
         clients: Callable[[], Iterable[Client]],
@@ -69,7 +74,7 @@ class TimeSteering:
         self._groups = groups
         self._workers = (clock, groups, transactions)
         self._clients = clients
-        self._pulse: Any = None
+        self._pulse: Call | None = None
 
     def commands(self) -> Commands:
         return {

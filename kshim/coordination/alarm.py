@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator
-from typing import Any
 
-from kshim.storage.clock import Clock
+from kshim.storage.clock import Call, Clock
 
 logger = logging.getLogger(__name__)
 
@@ -34,7 +33,7 @@ class Alarm:
         self._real_clock = real_clock or clock
         self._next_deadline_ms = next_deadline_ms
         self._due = due
-        self._call: Any = None
+        self._call: Call | None = None
         self._call_at_ms = 0
         self._not_before_ms = 0
 

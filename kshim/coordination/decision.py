@@ -48,7 +48,7 @@ class Reply(NamedTuple):
     """A response message and the token of the request that it answers."""
 
     token: int
-    response: Any
+    response: object
 
 
 class Decision(NamedTuple):
@@ -61,7 +61,7 @@ class Decision(NamedTuple):
     replies: tuple[Reply, ...] = ()
     reports: tuple[object, ...] = ()
     """Objects whose str() is a line for the log: a rebalance and its cause, an expiry."""
-    endings: tuple[Any, ...] = ()
+    endings: tuple[object, ...] = ()
     """Transactions whose outcome becomes durable with these records; then each of their partitions gets its
     marker.
     """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
 from kshim.coordination.decision import Decision, Reply
 from kshim.coordination.fencing import ProducerIdAndEpoch
@@ -28,7 +28,7 @@ class Append:
     entries: list[Entry] = field(default_factory=list)
     size: int = 0
     replies: list[Reply] = field(default_factory=list)
-    endings: list[Any] = field(default_factory=list)
+    endings: list[object] = field(default_factory=list)
     settled: Signal | None = None
     """Fires when the append is durable, or void; made for the first that waits for it."""
 

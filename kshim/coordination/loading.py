@@ -15,7 +15,7 @@ from twisted.internet.defer import Deferred
 from kshim.coordination.alarm import LONGEST_TURN_MS
 from kshim.coordination.decision import Decision
 from kshim.coordination.fencing import ProducerIdAndEpoch
-from kshim.storage.clock import Clock
+from kshim.storage.clock import Call, Clock
 from kshim.storage.interfaces import NO_PRODUCER, Journal, JournalBatch, StorageDamaged
 from schemas.message import MalformedMessage
 from schemas.records.end_txn_marker import EndTxnMarker
@@ -135,7 +135,7 @@ class Loader:
         self._queue: dict[Loading, GoOn] = {}
         self._until_s = 0.0
         """When the present turn of loading is over, in seconds."""
-        self._next_turn: Any = None
+        self._next_turn: Call | None = None
         """The scheduled call of the next turn. There is one while a shard waits, or this turn's time is used
         up.
         """

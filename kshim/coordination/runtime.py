@@ -29,7 +29,7 @@ from kshim.coordination.alarm import Alarm
 from kshim.coordination.decision import ANY_NODE, Caller, Decision, Reply
 from kshim.coordination.leads import Append, Entry, Lead
 from kshim.coordination.loading import Leader, Loadable, Loader, Loading
-from kshim.storage.clock import Clock
+from kshim.storage.clock import Call, Clock
 from kshim.storage.interfaces import NO_PRODUCER, Journal, StorageDamaged, StorageError
 from kshim.turns.later import Afterwards, Later, Promise, do_all
 from kshim.turns.turn import Signal
@@ -49,10 +49,10 @@ class Coordinator(Loadable, Protocol):
     def handle(self, caller: Caller, request: Any, now_ms: int) -> Decision:
         """Decide one request."""
 
-    def refuse(self, request: Any, caller: Caller, error: ErrorCode) -> Any:
+    def refuse(self, request: Any, caller: Caller, error: ErrorCode) -> object:
         """The response that says `error` and nothing else."""
 
-    def as_kept(self, request: Any) -> Any:
+    def as_kept(self, request: Any) -> object:
         """The request, or a smaller copy of it with all that `refuse` needs: it may be parked for long."""
 
     def encode(self, record: Any) -> Entry:
@@ -76,7 +76,7 @@ class _Waiting(Promise[Any]):
 
     __slots__ = ("caller", "request")
 
-    def __init__(self, request: Any, caller: Caller) -> None:
+    def __init__(self, request: object, caller: Caller) -> None:
         self._answer = self._listener = None  # without a call of the base class: one is made for each commit
         self.request = request
         self.caller = caller
@@ -122,7 +122,7 @@ class Runtime:
         self._alarm = Alarm(clock, coordinator.next_deadline_ms, self._do_due, self._real_clock)
         self._turn: list[Lead] = []
         """The shards that have gathered records in this turn."""
-        self._turn_ends: Any = None
+        self._turn_ends: Call | None = None
 
     # ---- start and stop
 
@@ -165,15 +165,15 @@ class Runtime:
 
     # ---- requests
 
-    def submit(self, context: RequestContext, request: Any) -> Later[Any]:
+    def submit(self, context: RequestContext, request: object) -> Later[Any]:
         """The response to `request`, or a Deferred of it while it is parked or waits for the journal."""
         return self._ask(self._caller(context), request)
 
-    def promise(self, context: RequestContext, request: Any) -> Any | Promise[Any]:
+    def promise(self, context: RequestContext, request: object) -> Any | Promise[Any]:
         """Like `submit`, but with a Promise in place of a Deferred."""
         return self._promise(self._caller(context), request)
 
-    def submit_as_broker(self, api_version: int, request: Any) -> Later[Any]:
+    def submit_as_broker(self, api_version: int, request: object) -> Later[Any]:
         """Like `submit`, for a request from a broker; the broker that leads the shard answers it."""
         return self._ask(Caller(next(self._tokens), api_version, node_id=ANY_NODE), request)
 
@@ -181,7 +181,7 @@ class Runtime:
         it, token = context, next(self._tokens)
         return Caller(token, it.api_version, it.client_id, it.client_host, it.node_id)
 
-    def _ask(self, caller: Caller, request: Any) -> Later[Any]:
+    def _ask(self, caller: Caller, request: object) -> Later[object]:
         answer = self._promise(caller, request)
         if answer.__class__ is not _Waiting:
             return answer
@@ -368,7 +368,7 @@ class Runtime:
             self._load_if_alone(loading)
 
     def _release(
-        self, lead: Lead, replies: list[Reply] | tuple[Reply, ...], endings: list[Any] | tuple[Any, ...]
+        self, lead: Lead, replies: list[Reply] | tuple[Reply, ...], endings: list[object] | tuple[object, ...]
     ) -> None:
         self._deliver(replies)
         for ending in endings:

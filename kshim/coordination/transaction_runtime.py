@@ -151,21 +151,21 @@ class TransactionRuntime:
             return self._refused(context, request)
         return runtime.submit_as_broker(context.api_version, request)
 
-    def _refused(self, context: RequestContext, request: Request) -> Any:
+    def _refused(self, context: RequestContext, request: Request) -> object:
         """The answer of a coordinator that leads no shard."""
         (reply,) = self._coordinator.handle(Caller(0, context.api_version), request, self._now_ms()).replies
         return reply.response
 
-    def _with_producer_id(self, context: RequestContext, request: Any) -> Deferred[Any]:
+    def _with_producer_id(self, context: RequestContext, request: Any) -> Deferred[object]:
         """Get a producer id that the decision can take, then handle the request. An id that is not taken is
         kept for the next request.
         """
 
-        def given(producer_id: int) -> Any:
+        def given(producer_id: int) -> object:
             self._spare_producer_id = producer_id
             return self._ask(context, request)
 
-        def not_given() -> Any:
+        def not_given() -> object:
             return refuse(request, Caller(0), ErrorCode.COORDINATOR_NOT_AVAILABLE)
 
         return self._cluster.producer_ids.new().addCallbacks(given, if_not_stored(not_given))

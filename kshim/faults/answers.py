@@ -71,7 +71,7 @@ class Usual(NamedTuple):
 
     answer: Callable[..., Reply | Deferred[Reply] | Promised] = answer
     """Answers a request, with the arguments and results of `dispatch.answer`."""
-    can_be_refused: Callable[[Broker, ApiKey, int, Any, ErrorCode], bool] = can_be_refused
+    can_be_refused: Callable[[Broker, ApiKey, int, object, ErrorCode], bool] = can_be_refused
     """Returns True if the answer has a place for the error. (broker, api_key, version, request, error)"""
 
 
@@ -139,7 +139,7 @@ class FaultyAnswers:
         client: Client,
         turn: Turn,
         header: RequestHeader,
-        body: Any,
+        body: object,
     ) -> Reply | Deferred[Reply] | Promised:
         key = header.api_key
         rule = None
@@ -178,7 +178,7 @@ def _error(request: Request, error: Error) -> Later[Reply]:
         client=client,
     )
 
-    def encoded(response: Any) -> Reply:
+    def encoded(response: object) -> Reply:
         key, version, correlation_id = header.api_key, header.api_version, header.correlation_id
         return encode_reply(key, version, correlation_id, response, MAX_ANSWER_ELEMENTS)
 

@@ -54,7 +54,7 @@ def names(api_key: ApiKey, kind: Kind) -> tuple[Path, ...]:
     return found + _ELSEWHERE.get((api_key, kind), ())
 
 
-def named(api_key: ApiKey, kind: Kind, request: Any) -> Iterator[Any]:
+def named(api_key: ApiKey, kind: Kind, request: Any) -> Iterator[object]:
     """The names in a request. Topics that are named by id come as UUIDs."""
     if api_key is ApiKey.FIND_COORDINATOR and request.key_type != _GROUP_KEY:
         return
@@ -62,7 +62,7 @@ def named(api_key: ApiKey, kind: Kind, request: Any) -> Iterator[Any]:
         yield from _values(request, path)
 
 
-def _found(cls: Any, kind: Kind, above: Path) -> Iterator[Path]:
+def _found(cls: type[object], kind: Kind, above: Path) -> Iterator[Path]:
     for field in definition(cls).fields:
         path = (*above, field.name)
         in_topics = field.name == _IN_TOPICS and bool(above) and "topic" in above[-1]
@@ -73,7 +73,7 @@ def _found(cls: Any, kind: Kind, above: Path) -> Iterator[Path]:
             yield from _found(entity, kind, path)
 
 
-def _values(value: Any, path: Path) -> Iterator[Any]:
+def _values(value: object, path: Path) -> Iterator[object]:
     if isinstance(value, tuple):
         for each in value:
             yield from _values(each, path)

@@ -59,7 +59,7 @@ def refused(
     request: Any,
     error: ErrorCode,
     topic: str | None,
-) -> Later[Any]:
+) -> Later[object]:
     """Return the response. topic: the only topic that Fetch and Metadata give the error; None for all."""
     is_inside = len(errors.place(api_key, context.api_version, error)) > 1
     if api_key is ApiKey.FETCH and is_inside:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from random import Random
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from kshim.faults.fault import Fault, WrongFault
 from kshim.faults.named import Kind
@@ -16,7 +16,7 @@ class Asked(NamedTuple):
     """The parts of a request that decide which fault strikes it."""
 
     header: RequestHeader
-    request: Any
+    request: object
     named: Callable[[Kind], Iterator[str]]
     """Returns the groups, topics or members that the request names."""
     can_carry: Callable[[Fault], bool]

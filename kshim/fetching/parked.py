@@ -10,7 +10,7 @@ from twisted.internet.defer import Deferred
 if TYPE_CHECKING:
     from kshim.fetching.reads import PartitionReads
     from kshim.fetching.sessions import CachedPartition, FetchSession
-    from kshim.storage.clock import Clock
+    from kshim.storage.clock import TimerClock
     from kshim.storage.interfaces import Log
     from kshim.turns import Signal
 
@@ -34,7 +34,9 @@ class ParkedFetch:
         self._missing_bytes = reads.missing_bytes
         self._done: Deferred[None] = Deferred()
 
-    def wait(self, clock: Clock, max_wait_ms: int, hurry: Signal, answer: Callable[[], T]) -> Deferred[T]:
+    def wait(
+        self, clock: TimerClock, max_wait_ms: int, hurry: Signal, answer: Callable[[], T]
+    ) -> Deferred[T]:
         """Return `answer()`, as soon as there are enough bytes, `max_wait_ms` is over, `hurry` fires, or
         another request of the session is parked.
         """
@@ -72,7 +74,8 @@ class ParkedFetch:
     def _finish(self) -> None:
         """Answer, cancel the timer, and stop watching. Does nothing the second time."""
         if not self._done.called:
-            timer, self._timer = self._timer, None  # else timer and Fetch would keep each other in memory
+            timer = self._timer
+            del self._timer  # else timer and Fetch would keep each other in memory
             if timer.active():
                 timer.cancel()
             self._session.unpark()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from kshim.control.long import Long, encode, pieces
 from kshim.turns import Turn
@@ -53,7 +52,7 @@ class Answer:
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
-def json_answer(value: Any, status: int = 200) -> Answer:
+def json_answer(value: object, status: int = 200) -> Answer:
     """A small JSON value as an answer."""
     return Answer(encode(value) + b"\n", status=status)
 
@@ -64,7 +63,7 @@ def error_answer(error: HttpError) -> Answer:
     return Answer(encode({"error": why}) + b"\n", status=error.status, headers=error.headers)
 
 
-def listing(name: str, rows: AsyncIterator[Any]) -> Answer:
+def listing(name: str, rows: AsyncIterator[object]) -> Answer:
     """{name: [row, ...]}, sent as the rows come."""
     return long_answer(Long({}, {name: rows}))
 

@@ -17,7 +17,7 @@ from kshim.control.rows import ROW_US
 from kshim.http.answers import Answer, Asked, HttpError
 from kshim.http.facts import Facts, Json
 from kshim.http.watch import GroupWatch
-from kshim.storage.clock import Clock
+from kshim.storage.clock import TimerClock
 from kshim.turns.slices import Slices
 
 MOST_READERS = 50
@@ -82,7 +82,7 @@ class Events:
 class _Waker:
     """Wakes one reader when there is news, or when ALIVE_S are over."""
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: TimerClock) -> None:
         self._clock = clock
         self._has_news = False
         self._waits: Deferred[bool] | None = None

@@ -15,7 +15,7 @@ from kshim.network.listeners import BrokerListeners
 from kshim.network.traffic import Traffic
 from kshim.quotas.quotas import Quotas
 from kshim.recorder.recorder import Recorder
-from kshim.storage.clock import Clock
+from kshim.storage.clock import Clock, TimerClock
 from kshim.storage.interfaces import Activity, Log
 from kshim.turns.aside import Aside
 from kshim.turns.rounds import Rounds
@@ -35,7 +35,7 @@ class Facts:
     """Each broker's listeners, by node id."""
     quotas: Mapping[int, Quotas]
     """Each broker's quotas, by node id."""
-    clock: Clock
+    clock: TimerClock
     """Real time: it measures time-outs of HTTP connections, and is never steered."""
     rounds: Rounds
     wall_clock: Clock

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from functools import partial
-from typing import Any
 
 from kshim.control.long import Long, in_order, long_rebalances
 from kshim.control.overview import scores_of
@@ -91,7 +90,7 @@ def no_group(group_id: str) -> HttpError:
     return HttpError(404, f"no group {group_id[:200]!r}; GET /groups lists them all")
 
 
-def member_json(member: Member, assignment: Any) -> Json:
+def member_json(member: Member, assignment: object) -> Json:
     """One member as JSON. assignment: from `shown_assignment`."""
     return {
         **shown_member(who(member)),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from twisted.internet.defer import Deferred, maybeDeferred, succeed
 from twisted.internet.error import CannotListenError
@@ -14,11 +14,14 @@ from kshim.http.guard import Guard
 from kshim.http.routes import new_routes
 from kshim.network.listeners import CannotListen
 
+if TYPE_CHECKING:
+    from kshim.storage.reactor import Reactor
+
 
 class HttpListener:
     """Listens from `open` to `close`."""
 
-    def __init__(self, facts: Facts, token: str, reactor: Any) -> None:
+    def __init__(self, facts: Facts, token: str, reactor: Reactor) -> None:
         self._facts = facts
         self._token = token
         self._reactor = reactor

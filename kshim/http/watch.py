@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.python.failure import Failure
@@ -17,6 +17,7 @@ from kshim.callers.bounded import forget_first
 from kshim.control.rows import row
 from kshim.http.answers import new_slices
 from kshim.http.facts import Facts, Json
+from kshim.storage.clock import Call
 
 logger = logging.getLogger(__name__)
 
@@ -50,7 +51,7 @@ class GroupWatch:
         self._gone: dict[str, Seen] = {}
         self._look = 0
         self._watchers: dict[object, Callable[[], object]] = {}
-        self._timer: Any = None
+        self._timer: Call | None = None
         self._looking: Deferred[None] | None = None
 
     def watch(self, watcher: Callable[[], object]) -> Callable[[], None]:

@@ -30,7 +30,7 @@ from kshim.network.first_bytes import stranger
 from kshim.network.frames import FrameError, Frames, framed
 from kshim.network.intake import MODEST_BYTES, Intake
 from kshim.network.states import NEXT, Event, State, Wait
-from kshim.storage.clock import Clock
+from kshim.storage.clock import Timer, TimerClock
 from kshim.turns import Turn
 from kshim.turns.later import Afterwards, Later, Promised
 from kshim.turns.rounds import ROUND_S, SHARE_S, Rounds
@@ -79,7 +79,7 @@ class Shared:
     """Replaced while there are faults."""
     looks_into: bool = False
     """True if `answer` looks into requests, and so needs them whole; replaced together with it."""
-    clock: Clock
+    clock: TimerClock
     rounds: Rounds
     unread: Unread
     intake: Intake
@@ -136,7 +136,7 @@ class Connection(Protocol):
         self._cut_bytes = 0  # what has arrived of an incomplete frame
         self._waits: set[Wait] = set()
         self._refusal_delay_s = 0.0  # the delay before bytes that are no request close the connection
-        self._mute_timer: Any = None  # set while the client is beyond a quota
+        self._mute_timer: Timer | None = None  # set while the client is beyond a quota
 
     # ---- the transport's side
 

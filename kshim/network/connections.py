@@ -15,7 +15,7 @@ from kshim.network.connection import Connection, Shared
 from kshim.network.pace import Pace
 from kshim.network.places import Places
 from kshim.network.states import Wait
-from kshim.storage.clock import Clock
+from kshim.storage.clock import Timer, TimerClock
 
 logger = logging.getLogger(__name__)
 
@@ -37,7 +37,7 @@ class Entrance(Factory):
         """The port, which accepts nothing while connections wait; None if it is not open."""
         self._arrived: deque[Connection] = deque()  # the first waits for its time, the others for the first
 
-    def buildProtocol(self, addr: Any) -> Connection | None:
+    def buildProtocol(self, addr: object) -> Connection | None:
         """Make a connection from `addr`; None makes Twisted close it."""
         return self.connections.new(addr, self.shared, self._arrives)
 
@@ -92,13 +92,13 @@ class Entrance(Factory):
 class Connections:
     """The connections of one broker, until they are gone."""
 
-    def __init__(self, clock: Clock, places: Places, pace: Pace) -> None:
+    def __init__(self, clock: TimerClock, places: Places, pace: Pace) -> None:
         self._clock = clock
         self._places = places
         self.pace = pace
         self._outside: set[Connection] = set()  # not let in yet
         self._waiting: dict[Connection, None] = {}  # wait for a place, in the order of their arrival
-        self._timer: Any = None
+        self._timer: Timer | None = None
         self._all_gone: Deferred[None] | None = None
         self.connections: set[Connection] = set()
         self.entrances: list[Entrance] = []

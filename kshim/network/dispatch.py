@@ -153,7 +153,7 @@ def answer(
             return Promised(response, partial(_encode, broker, header, client, turn))
         if header.api_key in ALONE:
             turn.is_alone = True
-        later: Deferred[Any] = response
+        later: Deferred[object] = response
         return later.addCallbacks(
             partial(_encode, broker, header, client, turn), partial(_fail, header, client)
         )
@@ -197,7 +197,7 @@ def _not_decoded(frame: bytes | bytearray, client: Client, error: BaseException 
 
 
 def _encode(
-    broker: Broker, header: RequestHeader, client: Client, turn: Turn, response: Any
+    broker: Broker, header: RequestHeader, client: Client, turn: Turn, response: object
 ) -> Reply | Deferred[Reply]:
     if response is None:
         return None

@@ -17,7 +17,7 @@ from twisted.internet import main
 
 from kshim.network.client_socket import DirectSocket, Piece
 from kshim.network.handshakes import Handshakes
-from kshim.storage.clock import Clock
+from kshim.storage.clock import TimerClock
 
 RECEIVE_BYTES: Final = 64 * 1024
 SEAL_BYTES: Final = 128 * 1024
@@ -31,7 +31,7 @@ reading.
 class Encryption:
     """The parts that the connections of one listener, or to one upstream, share."""
 
-    def __init__(self, context: ssl.SSLContext, handshakes: Handshakes, clock: Clock) -> None:
+    def __init__(self, context: ssl.SSLContext, handshakes: Handshakes, clock: TimerClock) -> None:
         self.context = context
         self.handshakes = handshakes
         self.clock = clock
@@ -42,7 +42,7 @@ class Encryption:
 class EncryptedSocket(DirectSocket):
     """A TLS connection. Subclasses say what is different for a client and for a server."""
 
-    def __init__(self, encryption: Encryption, *arguments: Any) -> None:
+    def __init__(self, encryption: Encryption, *arguments: object) -> None:
         self._encryption = encryption
         self._incoming, self._outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
         self._session: ssl.SSLObject | None = None

@@ -15,7 +15,7 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
 from twisted.internet.defer import Deferred
 
@@ -322,7 +322,7 @@ class Gate:
         line = mistake.line(listener=listener, **details)
         logger.log(level, "%s: %s", self._client.named(client_id), line)
 
-    def _mistaken(self, mistake: Mistake, header: RequestHeader | None, **details: Any) -> Refused:
+    def _mistaken(self, mistake: Mistake, header: RequestHeader | None, **details: object) -> Refused:
         """Make the refusal of a request whose sender has made a mistake."""
         listener = self._context.rules.listener_name
         client_id = header.client_id if header else None
@@ -337,11 +337,11 @@ class Gate:
         return Refused(line, once=(listener, self._stage))
 
 
-def _encoded(header: RequestHeader, response: Any) -> bytes:
+def _encoded(header: RequestHeader, response: object) -> bytes:
     return encode_response(header.api_key, header.api_version, header.correlation_id, response)
 
 
-def _illegal_state(header: RequestHeader, request: Any) -> bytes:
+def _illegal_state(header: RequestHeader, request: object) -> bytes:
     """Answer a request that comes between tokens."""
     from kshim.answering.error_answers import answer
 

@@ -9,10 +9,10 @@ send the rest.
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import Any, Protocol
+from typing import Protocol
 
 from kshim.network.states import Wait
-from kshim.storage.clock import Clock
+from kshim.storage.clock import Call, Clock
 from kshim.turns.unread import MOST_BYTES, Unread
 
 LOOK_S = 0.05
@@ -49,7 +49,7 @@ class Intake:
         self._waiting: dict[Sender, float] = {}  # since when, in seconds; the longest wait comes first
         self._first: Sender | None = None  # goes on although there is no room
         self._first_until_s = 0.0
-        self._timer: Any = None
+        self._timer: Call | None = None
 
     @property
     def cut_bytes(self) -> int:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from twisted.internet.defer import Deferred, gatherResults, maybeDeferred, succeed
 from twisted.internet.error import CannotListenError
@@ -29,8 +29,11 @@ from kshim.turns.rounds import Rounds
 from kshim.turns.unread import Unread
 
 if TYPE_CHECKING:
+    from twisted.internet.interfaces import IReactorFromThreads
+
     from kshim.network.gate import GateContext
     from kshim.network.tls import Tls
+    from kshim.storage.reactor import Reactor
 
 _ATTEMPTS = 20
 
@@ -43,7 +46,7 @@ class Listener:
     """One broker's port of one listener."""
 
     def __init__(
-        self, config: ListenerConfig, entrance: Entrance, reactor: Any, tls: Tls | None = None
+        self, config: ListenerConfig, entrance: Entrance, reactor: Reactor, tls: Tls | None = None
     ) -> None:
         """tls: encrypts the connections; None for plain text."""
         self._config = config
@@ -189,7 +192,7 @@ class BrokerListeners:
 def new_listeners(
     answers: Mapping[int, Dispatch],
     config: Config,
-    reactor: Any,
+    reactor: Reactor,
     rounds: Rounds,
     unread: Unread,
     once: Once,
@@ -238,7 +241,7 @@ def new_listeners(
     return found
 
 
-def _new_tls(config: Config, reactor: Any) -> Callable[[ListenerConfig], Tls]:
+def _new_tls(config: Config, reactor: Reactor) -> Callable[[ListenerConfig], Tls]:
     """Return a function that makes the encryption of a listener, or raises CannotListen. Imports TLS only
     now.
     """
@@ -259,14 +262,14 @@ def _new_tls(config: Config, reactor: Any) -> Callable[[ListenerConfig], Tls]:
     return new
 
 
-def _resolve(reactor: Any, host: str) -> Deferred[list[str]]:
+def _resolve(reactor: Reactor, host: str) -> Deferred[list[str]]:
     """Look up the addresses of a host name on another thread. Errbacks OSError."""
     from twisted.internet.threads import deferToThreadPool
 
     def addresses() -> list[str]:
         return [str(found[4][0]) for found in socket.getaddrinfo(host, None)]
 
-    return deferToThreadPool(reactor, reactor.getThreadPool(), addresses)
+    return deferToThreadPool(cast("IReactorFromThreads", reactor), reactor.getThreadPool(), addresses)
 
 
 def open_all(brokers: Collection[BrokerListeners]) -> Deferred[None]:

@@ -26,13 +26,13 @@ EXEMPT: Final = {ApiKey.WRITE_TXN_MARKERS, ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AU
 NO_REPLY: Final = 0
 """The acks of a Produce without an answer. As in Kafka, its time does not count."""
 
-Function = Callable[[Broker, RequestContext, Any], Any]
+Function = Callable[[Broker, RequestContext, object], object]
 
 
 def metered(function: Function, api_key: int, size: int) -> Function:
     """Wrap `function`, so that it counts what its request uses. size: of the frame, in bytes."""
 
-    def perform(broker: Broker, context: RequestContext, request: Any) -> Any:
+    def perform(broker: Broker, context: RequestContext, request: Any) -> object:
         client, turn = context.client, context.turn
         account = None
         if client is not None and api_key not in EXEMPT:

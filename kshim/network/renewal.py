@@ -10,11 +10,10 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from kshim.configs.tls import TlsSettings, WrongTls
 from kshim.network.tls import Tls
-from kshim.storage.clock import Clock
+from kshim.storage.clock import Call, Clock
 
 logger = logging.getLogger(__name__)
 
@@ -31,7 +30,7 @@ class Renewal:
         self._listeners = listeners
         self._clock = clock
         self._seen = [_signature(tls.settings) for tls in listeners]
-        self._timer: Any = None
+        self._timer: Call | None = None
 
     def start(self) -> None:
         self._timer = self._clock.callLater(LOOK_S, self._look)

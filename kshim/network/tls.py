@@ -18,7 +18,7 @@ from kshim.network.encrypted import EncryptedSocket, Encryption, reason_of
 from kshim.network.first_bytes import stranger
 from kshim.network.handshakes import Handshakes
 from kshim.network.tls_context import new_context
-from kshim.storage.clock import Clock
+from kshim.storage.clock import Timer, TimerClock
 
 HANDSHAKE_S = 10.0
 """How long a client may take for its handshake. Clients give up after 10 to 30 s."""
@@ -42,7 +42,9 @@ _REASONS: Final = {
 class Tls(Encryption):
     """The certificate, the rules and the handshakes of one listener."""
 
-    def __init__(self, settings: TlsSettings, *, names_clients: bool, handshakes: Handshakes, clock: Clock):
+    def __init__(
+        self, settings: TlsSettings, *, names_clients: bool, handshakes: Handshakes, clock: TimerClock
+    ):
         """names_clients: True if clients' certificates name their principals. Raises WrongTls."""
         super().__init__(new_context(settings), handshakes, clock)
         self._names_clients = names_clients
@@ -53,7 +55,7 @@ class Tls(Encryption):
         context, rules = new_context(settings), parse_rules(settings.mapping_rules)
         self.settings, self.context, self._rules = settings, context, rules
 
-    def transport(self, *arguments: Any) -> TlsSocket:
+    def transport(self, *arguments: object) -> TlsSocket:
         """Make the socket of an accepted connection, with the arguments of Twisted's Port."""
         return TlsSocket(self, *arguments)
 
@@ -86,10 +88,10 @@ class TlsSocket(EncryptedSocket, tcp.Server):
 
     protocol: Secured  # type: ignore[assignment]
 
-    def __init__(self, tls: Tls, *arguments: Any) -> None:
+    def __init__(self, tls: Tls, *arguments: object) -> None:
         self._tls = tls
         super().__init__(tls, *arguments)
-        self._timer: Any = tls.clock.callLater(HANDSHAKE_S, self._is_late)
+        self._timer: Timer = tls.clock.callLater(HANDSHAKE_S, self._is_late)
 
     def _begun(self, start: bytes) -> bool:
         """True if a client begins as TLS does."""

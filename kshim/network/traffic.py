@@ -121,7 +121,7 @@ class Traffic:
         frame: bytes | bytearray,
         client: Client,
         turn: Turn,
-    ) -> Any:
+    ) -> object:
         began_s = perf_counter()
         reply = answer(broker, frame, client, turn)
         if type(reply) in LATER:

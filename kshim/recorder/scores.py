@@ -22,7 +22,7 @@ again.
 """
 
 
-def scores(rebalances: Sequence[Rebalance], now_ms: int) -> dict[str, Any]:
+def scores(rebalances: Sequence[Rebalance], now_ms: int) -> dict[str, object]:
     """Return the scores as JSON values.
 
     `rebalances`: how many there were in the last ten minutes. `rebalancing`: the share of that time that they

@@ -6,7 +6,6 @@ All times are in ms since 1970, all durations in ms. The time of something that 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any
 
 from kshim.coordination.groups.classic_group import CONSUMER
 from kshim.coordination.groups.offered import split_names
@@ -20,14 +19,14 @@ VERSION = 1
 """The version of the JSON format. It rises when a field changes its meaning, not when fields are added."""
 
 
-def shown_in_turn(rebalances: Iterable[Rebalance]) -> Iterator[dict[str, Any]]:
+def shown_in_turn(rebalances: Iterable[Rebalance]) -> Iterator[dict[str, object]]:
     """Yield the rebalances of one group as JSON values. rebalances: all that are kept, the oldest first."""
     ownership = Ownership()
     for rebalance in rebalances:
         yield shown(rebalance, ownership.take(rebalance))
 
 
-def shown(rebalance: Rebalance, effect: Effect) -> dict[str, Any]:
+def shown(rebalance: Rebalance, effect: Effect) -> dict[str, object]:
     """One rebalance and its effect as a JSON value."""
     it, names = rebalance, names_of(rebalance, effect)
     return {
@@ -68,7 +67,7 @@ def shown(rebalance: Rebalance, effect: Effect) -> dict[str, Any]:
     }
 
 
-def shown_member(who: Who) -> dict[str, Any]:
+def shown_member(who: Who) -> dict[str, object]:
     """The ids and the host of a member."""
     return {
         "member_id": who.member_id,
@@ -78,7 +77,7 @@ def shown_member(who: Who) -> dict[str, Any]:
     }
 
 
-def shown_assignment(protocol_type: str, assignment: bytes) -> Any:
+def shown_assignment(protocol_type: str, assignment: bytes) -> object:
     """The partitions of an assignment, by topic; hexadecimal digits if only clients can read its bytes."""
     if not assignment:
         return {}
@@ -90,7 +89,7 @@ def shown_assignment(protocol_type: str, assignment: bytes) -> Any:
     return assignment.hex()
 
 
-def _part(rebalance: Rebalance, part: Part, name: str, paused_ms: int | None) -> dict[str, Any]:
+def _part(rebalance: Rebalance, part: Part, name: str, paused_ms: int | None) -> dict[str, object]:
     return {
         **shown_member(part.who),
         "name": name,

@@ -51,7 +51,7 @@ def _told(bootstrap: str) -> Iterator[None]:
         ) from error
 
 
-def _consumer(bootstrap: str, **options: Any) -> Any:
+def _consumer(bootstrap: str, **options: object) -> Any:
     return closing(
         KafkaConsumer(
             bootstrap_servers=bootstrap.split(","),
@@ -199,6 +199,6 @@ def commit_offsets(
     return {(at.topic, at.partition): _error_name(error) for at, error in outcome.items()}
 
 
-def _error_name(error: Any) -> str:
+def _error_name(error: object) -> str:
     name = error.__name__ if isinstance(error, type) else type(error).__name__
     return "" if name in ("NoError", "NoneType") else name.removesuffix("Error")

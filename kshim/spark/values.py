@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as fn
 
 
-def frame_of(spark: SparkSession, rows: Iterable[Sequence[Any]], schema: Mapping[str, str]) -> DataFrame:
+def frame_of(spark: SparkSession, rows: Iterable[Sequence[object]], schema: Mapping[str, str]) -> DataFrame:
     """The rows as a DataFrame. schema: the type of each column, by name; only types that JSON has."""
     text = json.dumps([dict(zip(schema, row, strict=True)) for row in rows], ensure_ascii=False)
     fields = ",".join(f"`{name}`:{kind}" for name, kind in schema.items())

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import logging
-from typing import Any
 
-from kshim.storage.clock import Clock
+from kshim.storage.clock import Call, Clock
 from kshim.storage.interfaces import Log, StorageError
 
 logger = logging.getLogger(__name__)
@@ -18,7 +17,7 @@ class Cleaning:
         self._log = of_log
         self._clock = clock
         self._interval_ms = interval_ms
-        self._timer: Any = None
+        self._timer: Call | None = None
 
     def start(self) -> None:
         try:

@@ -3,13 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Protocol
+
+
+class Call(Protocol):
+    """A scheduled call that can be given up."""
+
+    def cancel(self) -> None: ...
 
 
 class Clock(Protocol):
-    """The part of Twisted's IReactorTime that kshim uses: the reactor, or in tests
+    """The part of Twisted's IReactorTime that kshim uses: the reactor, a steered clock, or in tests
     `twisted.internet.task.Clock`.
     """
 
     def seconds(self) -> float: ...
-    def callLater(self, delay: float, callable: Callable[..., object], *args: Any, **kwargs: Any) -> Any: ...
+    def callLater(
+        self, delay: float, callable: Callable[..., object], *args: object, **kwargs: object
+    ) -> Call: ...
+
+
+class Timer(Call, Protocol):
+    """The part of Twisted's IDelayedCall that kshim uses: a scheduled call that can also be moved."""
+
+    def reset(self, secondsFromNow: float) -> None: ...  # noqa: N803, Twisted's name
+    def active(self) -> bool: ...
+    def getTime(self) -> float: ...
+
+
+class TimerClock(Clock, Protocol):
+    """A clock whose calls can be moved: the reactor, but no steered clock."""
+
+    def callLater(
+        self, delay: float, callable: Callable[..., object], *args: object, **kwargs: object
+    ) -> Timer: ...

@@ -88,7 +88,7 @@ class Step(NamedTuple):
 
     cost_us: int
     """About how long `do()` takes, in microseconds."""
-    do: Callable[[], Any] = lambda: None
+    do: Callable[[], object] = lambda: None
 
 
 Search = Generator[Step, Any, TimestampOffset | None]
@@ -290,7 +290,7 @@ class Journal(Protocol):
         now_ms: int,
         *,
         producer: tuple[int, int] = NO_PRODUCER,
-    ) -> Deferred[Any]:
+    ) -> Deferred[object]:
         """Append (key, value) records, as in a `JournalBatch`. Fires when they are durable; errbacks
         StorageError.
 
@@ -298,7 +298,7 @@ class Journal(Protocol):
         """
         ...
 
-    def end_transaction(self, shard: int, marker: EndTxnMarker) -> Deferred[Any]:
+    def end_transaction(self, shard: int, marker: EndTxnMarker) -> Deferred[object]:
         """Append the end of a transaction. Fires when it is durable; errbacks StorageError."""
         ...
 

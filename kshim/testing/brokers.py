@@ -171,7 +171,7 @@ class Brokers:
         node_id: int = response.node_id
         return node_id
 
-    def _ask(self, address: Address, api_key: ApiKey, fields: dict[str, Any]) -> Any:
+    def _ask(self, address: Address, api_key: ApiKey, fields: dict[str, object]) -> object:
         left_s = self.deadline.left_s + GRACE_S
         try:
             if address not in self._connections:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import socket
-from typing import Any, Final
+from typing import Final
 
 from schemas.api_key import ApiKey
 from schemas.header import RequestHeader
@@ -46,7 +46,7 @@ class Connection:
         self._answers = self._socket.makefile("rb")
         self._ids = itertools.count()
 
-    def ask(self, api_key: ApiKey, timeout_s: float, **fields: Any) -> Any:
+    def ask(self, api_key: ApiKey, timeout_s: float, **fields: object) -> object:
         """Send a request with these fields, and return the response. Raises OSError, such as ConnectionError
         or TimeoutError.
         """

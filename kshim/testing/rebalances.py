@@ -88,7 +88,7 @@ def rebalance_of(value: Mapping[str, Any]) -> Rebalance:
     )
 
 
-def _role(rebalance: Mapping[str, Any], member: Mapping[str, Any]) -> Role:
+def _role(rebalance: Mapping[str, object], member: Mapping[str, Any]) -> Role:
     joined_ms = member["joined_ms"]
     return Role(
         member["client_id"],

@@ -15,13 +15,16 @@ import sys
 import threading
 from collections import deque
 from collections.abc import Callable
-from typing import Any, Final, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeVar
 
 from twisted.internet.defer import Deferred
-from twisted.internet.interfaces import IReactorFromThreads
 from twisted.python.failure import Failure
 
 from kshim.configs.endpoint import NO_ADDRESS, Endpoint
+
+if TYPE_CHECKING:
+    from kshim.storage.reactor import FromThreads
+
 
 SWITCH_S = 0.001
 """Python's default of 5 ms would delay each of the several system calls of a request by as much."""
@@ -50,7 +53,7 @@ class Aside(Protocol):
 class Job(NamedTuple):
     """A function that waits to be called."""
 
-    function: Callable[[], Any]
+    function: Callable[[], object]
     done: Deferred[Any]
 
 
@@ -97,7 +100,7 @@ class FairQueue:
 class _Lane:
     """One thread and its queue; the thread begins with the first function."""
 
-    def __init__(self, reactor: IReactorFromThreads, name: str) -> None:
+    def __init__(self, reactor: FromThreads, name: str) -> None:
         self._reactor = reactor
         self._name = name
         self._queue = FairQueue()
@@ -132,7 +135,7 @@ class _Lane:
 class AsideThreads:
     """Implements `Aside`."""
 
-    def __init__(self, reactor: IReactorFromThreads) -> None:
+    def __init__(self, reactor: FromThreads) -> None:
         self._short = _Lane(reactor, "kshim-aside")
         self._long = _Lane(reactor, "kshim-long")
 

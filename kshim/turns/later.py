@@ -67,7 +67,7 @@ class Promise(Generic[T]):
 class Promised(NamedTuple):
     """A reply that comes later."""
 
-    promise: Promise[Any]
+    promise: Promise[object]
     """Of the response."""
     encode: Callable[[Any], Later[bytes | Pieces | None]]
     """Makes the reply of the response. Raises Refused."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 
 class Signal:
@@ -45,5 +44,5 @@ class Turn(Signal):
         """Whether the requests behind it are not begun before it is answered. Set it before returning."""
         self.throttle_ms = 0
         """How long to mute the connection once it is answered (KIP-219). Set it before that."""
-        self.made: Callable[[Any], None] | None = None
+        self.made: Callable[[object], None] | None = None
         """Called with a reply that comes later, or with the Failure that there is instead."""

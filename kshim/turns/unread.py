@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 from twisted.internet.defer import Deferred
 
 from kshim.configs.endpoint import Endpoint
-from kshim.storage.clock import Clock
+from kshim.storage.clock import Call, Clock
 from kshim.turns.rounds import Rounds
 
 MOST_BYTES = 128 * 1024 * 1024
@@ -90,7 +90,7 @@ class Unread:
         self._granted: Counter[str] = Counter()  # bytes, by address, since answers wait
         self._seen: dict[Holder, _Seen] = {}  # at _seen_s; empty while nobody waits
         self._seen_s = 0.0
-        self._timer: Any = None
+        self._timer: Call | None = None
         self.bytes = 0
         self.holders: set[Holder] = set()
         """All connections."""

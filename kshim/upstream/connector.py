@@ -9,7 +9,7 @@ import socket
 from collections.abc import Callable, Sequence
 from functools import partial
 from ipaddress import ip_address
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from twisted.internet import tcp
 from twisted.internet.defer import Deferred
@@ -22,20 +22,23 @@ from kshim.upstream.lost import Target, not_reached
 from kshim.upstream.sockets import BrokerSocket, TlsBrokerSocket
 
 if TYPE_CHECKING:
+    from twisted.internet.interfaces import IReactorFromThreads
+
     from kshim.configs.upstream import UpstreamSecurity
+    from kshim.storage.reactor import Reactor
     from kshim.upstream.logins import Logins
 
 
 class Connector:
     """Connects targets: a `Link` or a `Passage`."""
 
-    def __init__(self, reactor: Any, security: UpstreamSecurity | None = None) -> None:
+    def __init__(self, reactor: Reactor, security: UpstreamSecurity | None = None) -> None:
         """security: None for plain text without a login."""
         self.reactor = reactor
         self._tls = None if security is None else security.tls
         self._login = None if security is None else security.login
         self._logins: Logins | None = None
-        self._new_socket: Callable[..., Any] = BrokerSocket
+        self._new_socket: Callable[..., object] = BrokerSocket
 
     def prepare(self) -> Deferred[None]:
         """Read the key stores and get a token, if the security settings need them. Errbacks
@@ -83,12 +86,17 @@ class Connector:
         except ValueError:
             from twisted.internet.threads import deferToThreadPool
 
-            found = deferToThreadPool(self.reactor, self.reactor.getThreadPool(), _addresses, address.host)
+            found = deferToThreadPool(
+                cast("IReactorFromThreads", self.reactor),
+                self.reactor.getThreadPool(),
+                _addresses,
+                address.host,
+            )
             found.addCallbacks(connecting.connect, connecting.not_found)
 
 
 class _Connection(tcp.Connector):
-    new_socket: Callable[..., Any]
+    new_socket: Callable[..., object]
 
     def _makeTransport(self) -> Any:  # noqa: N802
         return self.new_socket(self.host, self.port, self.bindAddress, self, self.reactor)
@@ -101,12 +109,12 @@ class _Connecting(ClientFactory):
 
     def __init__(
         self,
-        reactor: Any,
+        reactor: Reactor,
         target: Target,
         protocol: Any,
         port: int,
         timeout_s: float,
-        new_socket: Callable[..., Any],
+        new_socket: Callable[..., object],
     ) -> None:
         """protocol: gets the socket; it is the target itself if there is neither TLS nor a login."""
         self._reactor = reactor
@@ -130,7 +138,7 @@ class _Connecting(ClientFactory):
     def buildProtocol(self, addr: Any) -> Any:
         return self._protocol
 
-    def clientConnectionFailed(self, connector: Any, reason: Failure) -> None:  # noqa: N802
+    def clientConnectionFailed(self, connector: object, reason: Failure) -> None:  # noqa: N802
         if self._hosts:
             self._connect_next()
         else:

@@ -38,7 +38,7 @@ class Contact:
         """Send a request. Fires with the response; errbacks LinkError."""
         return Deferred.fromCoroutine(self._ask(request))
 
-    async def _ask(self, request: Any) -> Any:
+    async def _ask(self, request: object) -> object:
         return await (await self.link()).ask(request, timeout_s=ANSWER_S)
 
     async def link(self) -> Link:

@@ -9,12 +9,12 @@ from __future__ import annotations
 import logging
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
 
 from twisted.internet.defer import Deferred
 
 from kshim.cluster import Topic
 from kshim.configs.endpoint import Endpoint
+from kshim.storage.clock import TimerClock
 from kshim.storage.interfaces import Offsets
 from kshim.storage.memory import MemoryLog
 from kshim.upstream.interfaces import Upstream
@@ -43,7 +43,7 @@ class Ends(MemoryLog):
 
     def __init__(
         self,
-        reactor: Any,
+        reactor: TimerClock,
         upstream: Upstream,
         topics: Mapping[str, Topic],
         address: Callable[[int], Endpoint],

@@ -10,7 +10,7 @@ from twisted.python.failure import Failure
 
 from kshim.configs.endpoint import Endpoint
 from kshim.network.frames import FrameError, Frames, framed
-from kshim.storage.clock import Clock
+from kshim.storage.clock import Timer, TimerClock
 from kshim.upstream.lost import Lost, Target, lost_by
 from kshim.upstream.session import LoginFailed
 from kshim.upstream.splicing import Reading
@@ -30,7 +30,7 @@ class Entering(Reading):
     transport: Any
 
     def __init__(
-        self, target: Target, address: Endpoint, clock: Clock, timeout_s: float, *, is_encrypted: bool
+        self, target: Target, address: Endpoint, clock: TimerClock, timeout_s: float, *, is_encrypted: bool
     ) -> None:
         self._target = target
         self._address = address
@@ -38,7 +38,7 @@ class Entering(Reading):
         self._timeout_s = timeout_s
         self._is_encrypted = is_encrypted
         self._frames = Frames(MOST_BYTES)
-        self._timer: Any = None
+        self._timer: Timer | None = None
         self._doing = HANDSHAKE if is_encrypted else LOGIN
         self._is_over = False
 
@@ -106,5 +106,5 @@ class Entering(Reading):
 
     def _end(self) -> None:
         self._is_over = True
-        if self._timer.active():
+        if self._timer is not None and self._timer.active():
             self._timer.cancel()

@@ -83,7 +83,7 @@ class Gone:
 
 def with_fellows(
     api_key: int, response: Any, fellows: Sequence[Fellow], gone: Sequence[Fellow], listener_name: str
-) -> Any:
+) -> object:
     """Add all kshim processes to the brokers of a Metadata or DescribeCluster answer. Others stay as they
     are.
 
@@ -109,7 +109,7 @@ def _in_describe_cluster(node_id: int, at: Endpoint) -> DescribeClusterBroker:
     return DescribeClusterBroker(broker_id=node_id, host=at.host, port=at.port)
 
 
-_BROKERS: Mapping[int, Callable[[int, Endpoint], Any]] = {
+_BROKERS: Mapping[int, Callable[[int, Endpoint], object]] = {
     ApiKey.METADATA: _in_metadata,
     ApiKey.DESCRIBE_CLUSTER: _in_describe_cluster,
 }

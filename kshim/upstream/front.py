@@ -174,7 +174,7 @@ class Front:
             return frame
         place = self._brokers.place(asked.broker.node_id, asked.client.advertised)
 
-        def write(decoded: tuple[int, Any]) -> Later[Reply]:
+        def write(decoded: tuple[int, object]) -> Later[Reply]:
             correlation_id, response = decoded
             fellows, gone = self._shards.fellows(), self._shards.gone()
             ours = self._own.marked(api_key, changed(api_key, response, place))
@@ -375,7 +375,7 @@ class Front:
                 yield from _committed(seen.committed, group.topics)
 
 
-def _committed(committed: Mapping[tuple[str, int], Any], topics: Iterable[Any] | None) -> Iterable[str]:
+def _committed(committed: Mapping[tuple[str, int], object], topics: Iterable[Any] | None) -> Iterable[str]:
     """The names of topics for which a group has offsets: among the requested topics, or all for None."""
     if topics is None:
         return {name for name, _ in committed}

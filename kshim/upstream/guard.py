@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from twisted.internet.defer import Deferred
 
@@ -71,7 +71,7 @@ class Guard:
         return then(answer, partial(_with_refused, asked, header, found.refused))
 
 
-def _with_refused(asked: Asked, header: RequestHeader, refused: Sequence[Any], reply: Reply) -> Reply:
+def _with_refused(asked: Asked, header: RequestHeader, refused: Sequence[object], reply: Reply) -> Reply:
     assert reply is not None
     api_key, version = header.api_key, header.api_version
     try:

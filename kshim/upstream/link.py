@@ -27,7 +27,7 @@ from twisted.python.failure import Failure
 from kshim import __version__
 from kshim.configs.endpoint import Endpoint
 from kshim.network.frames import FrameError, Frames, framed
-from kshim.storage.clock import Clock
+from kshim.storage.clock import Timer, TimerClock
 from kshim.upstream.connector import Connector
 from kshim.upstream.entering import ALERT, SPEAKS_TLS
 from kshim.upstream.lost import Lost, lost_by
@@ -62,10 +62,10 @@ class _Asked(NamedTuple):
     """A request that waits for its response."""
 
     correlation_id: int
-    read: Callable[[bytes | bytearray], Any]
+    read: Callable[[bytes | bytearray], object]
     """Decodes the response in a frame. Raises MalformedMessage."""
     answer: Deferred[Any]
-    timer: Any
+    timer: Timer
 
 
 class Link(Reading):
@@ -73,7 +73,7 @@ class Link(Reading):
 
     transport: Any
 
-    def __init__(self, clock: Clock, address: Endpoint, client_id: str) -> None:
+    def __init__(self, clock: TimerClock, address: Endpoint, client_id: str) -> None:
         self.address = address
         """The broker's address."""
         self.versions: Mapping[int, range] = {}
@@ -218,8 +218,8 @@ class Link(Reading):
         self,
         api_key: int,
         version: int,
-        request: Any,
-        read: Callable[[bytes | bytearray], Any] | None,
+        request: object,
+        read: Callable[[bytes | bytearray], object] | None,
         timeout_s: float,
     ) -> Deferred[Any]:
         if self._why is not None:

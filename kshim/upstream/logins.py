@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
 from twisted.internet.defer import Deferred, execute
 
@@ -16,6 +16,10 @@ from kshim.configs.values import Secret
 from kshim.upstream.session import LoginFailed, Session
 from kshim.upstream.token_endpoint import RenewedToken
 
+if TYPE_CHECKING:
+    from kshim.storage.reactor import Reactor
+
+
 _EXTENSION: Final = ("unsecuredLoginExtension_", "extension_")
 """Prefixes of login module options sent as extensions: with an unsecured token, with any other."""
 
@@ -23,7 +27,7 @@ _EXTENSION: Final = ("unsecuredLoginExtension_", "extension_")
 class Logins:
     """Begins logins, all with the same credentials."""
 
-    def __init__(self, settings: LoginSettings, reactor: Any) -> None:
+    def __init__(self, settings: LoginSettings, reactor: Reactor) -> None:
         self._settings = settings
         self._renewed = RenewedToken(settings, reactor) if settings.token_url else None
 

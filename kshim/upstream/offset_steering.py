@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 from kshim.answering import Broker
 from kshim.control.commands import Command, Commands, SteeringError
@@ -32,12 +31,12 @@ class UpstreamOffsetSteering:
             "reset-offsets": Command(self.reset, (str, list, str, int)),
         }
 
-    async def set(self, group_id: str, offsets: list[Any]) -> list[OffsetRow]:
+    async def set(self, group_id: str, offsets: list[object]) -> list[OffsetRow]:
         """See `OffsetSteering.set`."""
         await self._learn(_names(offsets))
         return await self._steering({}).set(group_id, offsets)
 
-    async def reset(self, group_id: str, partitions: list[Any], to: str, value: int) -> list[OffsetRow]:
+    async def reset(self, group_id: str, partitions: list[object], to: str, value: int) -> list[OffsetRow]:
         """See `OffsetSteering.reset`."""
         group = self._broker.groups.see(group_id)
         committed = () if group is None else group.partitions
@@ -72,7 +71,7 @@ class _Steering(OffsetSteering):
         return offset
 
 
-def _names(rows: Iterable[Any]) -> list[str]:
+def _names(rows: Iterable[object]) -> list[str]:
     """The topic names in rows that are not checked yet."""
     first = [row[0] for row in rows if isinstance(row, list) and row]
     return list(dict.fromkeys(name for name in first if isinstance(name, str)))

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from kshim.faults.fault import Fault
     from kshim.http.listener import HttpListener
     from kshim.network.traffic import Traffic
+    from kshim.storage.reactor import Reactor
 
 logger = logging.getLogger(__name__)
 
@@ -74,7 +75,7 @@ class Outside:
     traffic: Traffic | None
     recorder: Recorder
     clock: SteeredClock
-    reactor: Any
+    reactor: Reactor
     upstream: Upstream
     why_not_ready: Callable[[], str]
     notice: Callable[[str], str]
@@ -143,7 +144,7 @@ class Outside:
     def _after_look(self, command: Command) -> Command:
         """Wrap a command, so that it first asks for the current ends of partitions."""
 
-        async def run(*arguments: Any) -> Any:
+        async def run(*arguments: object) -> object:
             await self._look_now()
             return await maybeDeferred(command.run, *arguments)
 
@@ -238,7 +239,7 @@ def _stands_at_the_top(api_key: ApiKey, version: int, error: ErrorCode) -> bool:
     return len(error_answers.place(api_key, version, error)) == 1
 
 
-def _can_be_refused(broker: Broker, api_key: ApiKey, version: int, request: Any, error: ErrorCode) -> bool:
+def _can_be_refused(broker: Broker, api_key: ApiKey, version: int, request: object, error: ErrorCode) -> bool:
     """True if kshim can build the answer to a request with this error. It cannot if the error belongs to the
     partitions of a Fetch or the topics of a Metadata, which only the upstream knows.
     """

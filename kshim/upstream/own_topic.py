@@ -67,7 +67,7 @@ class OwnTopic:
         """True if the first topic of a Produce is this one; see `ProduceHead.topic`."""
         return topic == self._name or (topic == self._id and topic != b"")
 
-    def marked(self, api_key: int, response: Any) -> Any:
+    def marked(self, api_key: int, response: Any) -> object:
         """Mark the topic internal in a response that describes topics, as Kafka marks its own."""
         if api_key not in DESCRIBES:
             return response
@@ -86,9 +86,9 @@ class OwnTopic:
 class Split(NamedTuple):
     """A request that named the topic, divided in two."""
 
-    rest: Any
+    rest: object
     """The request without the topic; None if nothing is left to ask."""
-    refused: Sequence[Any]
+    refused: Sequence[object]
     """The results of the refused entries, as the response has them."""
 
 
@@ -105,7 +105,7 @@ class Guarded(NamedTuple):
     """The response's field with the results."""
     asked: Sequence[str] = ("topics",)
     """The request's fields with topics."""
-    not_attempted: Callable[[Any], Any] | None = None
+    not_attempted: Callable[[object], object] | None = None
     """Makes the result of each other topic, for an API that does nothing if one topic is refused."""
 
 
@@ -131,13 +131,13 @@ def split(api_key: int, api_version: int, request: Any, own: OwnTopic) -> Split 
     return Split(replace(request, **{field: tuple(kept.get(field, ())) for field in guarded.asked}), refused)
 
 
-def refusal(api_key: int, api_version: int, refused: Sequence[Any]) -> Any:
+def refusal(api_key: int, api_version: int, refused: Sequence[object]) -> object:
     """Return the response to a request that named only this topic."""
     response = MESSAGES[ApiKey(api_key)][1]
     return response(**{_guarded(api_key, api_version).answered: tuple(refused)})
 
 
-def joined(api_key: int, api_version: int, response: Any, refused: Sequence[Any]) -> Any:
+def joined(api_key: int, api_version: int, response: Any, refused: Sequence[Any]) -> object:
     """Add the results for what was taken out to the upstream's response."""
     field = _guarded(api_key, api_version).answered
     return replace(response, **{field: (*getattr(response, field), *refused)})
@@ -152,17 +152,17 @@ def _guarded(api_key: int, api_version: int) -> Guarded:
 # ---- how each request is divided
 
 
-def _whole(refuse: Callable[[Any], Any], name: str = "name") -> Part:
+def _whole(refuse: Callable[[Any], object], name: str = "name") -> Part:
     """Divide a request in which each entry is one topic."""
 
-    def part(entry: Any, own: OwnTopic) -> tuple[Any, Any]:
+    def part(entry: object, own: OwnTopic) -> tuple[object, object]:
         is_own = own.is_named(getattr(entry, name), getattr(entry, "topic_id", ZERO_UUID))
         return (None, refuse(entry)) if is_own else (entry, None)
 
     return part
 
 
-def _inner(refuse: Callable[[Any, Sequence[Any]], Any]) -> Part:
+def _inner(refuse: Callable[[Any, Sequence[Any]], object]) -> Part:
     """Divide a request in which each entry has a list of topics."""
 
     def part(entry: Any, own: OwnTopic) -> tuple[Any, Any]:
@@ -175,7 +175,7 @@ def _inner(refuse: Callable[[Any, Sequence[Any]], Any]) -> Part:
     return part
 
 
-def _numbers(topics: Sequence[Any], field: str = "partitions") -> Iterator[int]:
+def _numbers(topics: Sequence[object], field: str = "partitions") -> Iterator[int]:
     return (number for topic in topics for number in getattr(topic, field))
 
 
@@ -211,7 +211,7 @@ def _create_topic(entry: create_topics.CreatableTopic) -> create_topics.Creatabl
     )
 
 
-def _delete_topic(entry: str | delete_topics.DeleteTopicState, own: OwnTopic) -> tuple[Any, Any]:
+def _delete_topic(entry: str | delete_topics.DeleteTopicState, own: OwnTopic) -> tuple[object, object]:
     """Take the topic out of a DeleteTopics; up to v5 an entry is a name."""
     asked = delete_topics.DeleteTopicState(name=entry) if isinstance(entry, str) else entry
     if not own.is_named(asked.name, asked.topic_id):
@@ -229,8 +229,8 @@ def _create_partitions(
     )
 
 
-def _alter(result: Callable[..., Any]) -> Part:
-    def part(entry: Any, own: OwnTopic) -> tuple[Any, Any]:
+def _alter(result: Callable[..., object]) -> Part:
+    def part(entry: Any, own: OwnTopic) -> tuple[object, Any]:
         if entry.resource_type != TOPIC_RESOURCE or not own.is_named(entry.resource_name):
             return entry, None
         return None, result(
@@ -291,7 +291,7 @@ def _add_not_attempted(entry: Any) -> Any:
 
 def _add_in_batches(
     entry: add_partitions_to_txn.AddPartitionsToTxnTransaction, own: OwnTopic
-) -> tuple[Any, Any]:
+) -> tuple[object, object]:
     if not any(own.is_named(topic.name) for topic in entry.topics):
         return entry, None
     results = tuple(

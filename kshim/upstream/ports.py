@@ -5,7 +5,7 @@ index.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kshim.callers.once import Once
 from kshim.configs.config import Config
@@ -21,6 +21,7 @@ from kshim.upstream.splicing import PassingClientSocket
 if TYPE_CHECKING:
     from kshim.cluster.settings import ClientQuotas
     from kshim.network.gate import GateContext
+    from kshim.storage.reactor import Reactor
 
 
 class Ports:
@@ -29,7 +30,7 @@ class Ports:
     def __init__(
         self,
         config: Config,
-        reactor: Any,
+        reactor: Reactor,
         rounds: Rounds,
         unread: Unread,
         once: Once,

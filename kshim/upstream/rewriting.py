@@ -79,7 +79,7 @@ def _count(frame: bytes, at: int) -> int:
     return frame[at] - 1
 
 
-def changed(api_key: int, response: Any, place: Place) -> Any:
+def changed(api_key: int, response: object, place: Place) -> object:
     """Rewrite an upstream response for a client; return the same object if nothing changes."""
     return _REWRITES[api_key](response, place)
 
@@ -155,7 +155,7 @@ def _placed(brokers: Iterable[B], place: Place, id_field: str = "node_id") -> tu
     return tuple(placed)
 
 
-_REWRITES: Final[Mapping[int, Callable[[Any, Place], Any]]] = {
+_REWRITES: Final[Mapping[int, Callable[[Any, Place], object]]] = {
     ApiKey.API_VERSIONS: _api_versions,
     ApiKey.METADATA: _metadata,
     ApiKey.DESCRIBE_CLUSTER: _describe_cluster,

@@ -33,6 +33,7 @@ from kshim.producing.appends import ProducerAppends
 from kshim.quotas.quotas import Quotas
 from kshim.recorder.recorder import Recorder
 from kshim.service import Addresses, StartError, gates_of
+from kshim.storage.clock import Timer
 from kshim.storage.interfaces import StorageError
 from kshim.turns import Turn
 from kshim.turns.aside import AsideThreads
@@ -69,6 +70,7 @@ from schemas.messages.metadata import MetadataRequest, MetadataRequestTopic, Met
 
 if TYPE_CHECKING:
     from kshim.network.traffic import Traffic
+    from kshim.storage.reactor import Reactor
 
 logger = logging.getLogger(__name__)
 
@@ -91,7 +93,7 @@ runtime.
 class UpstreamServer:
     """The server. Like `kshim.service.Server`, it is started once and stopped once."""
 
-    def __init__(self, config: Config, reactor: Any, new_shards: NewShards = SharedShards) -> None:
+    def __init__(self, config: Config, reactor: Reactor, new_shards: NewShards = SharedShards) -> None:
         """new_shards: makes the object that keeps the groups."""
         self._config = config
         self._reactor = reactor
@@ -134,7 +136,7 @@ class UpstreamServer:
         self._outside: Outside | None = None
         self._traffic: Traffic | None = None
         self._measured: Measured = partial
-        self._look_later: Any = None
+        self._look_later: Timer | None = None
         self._stop_lock = DeferredLock()
         self._is_stopped = False
         self._is_ready = False

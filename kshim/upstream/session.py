@@ -104,7 +104,7 @@ class Session:
         if answered.error_code != ErrorCode.NONE:
             raise LoginFailed(f"refuses {self._mechanism}: error {answered.error_code}")
 
-    def _request(self, api_key: ApiKey, version: int, request: Any) -> bytes:
+    def _request(self, api_key: ApiKey, version: int, request: object) -> bytes:
         self.correlation_id += 1
         header = RequestHeader(
             api_key=api_key,

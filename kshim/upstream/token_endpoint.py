@@ -11,7 +11,7 @@ import logging
 import ssl
 import time
 from collections.abc import Callable
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, cast
 from urllib.error import HTTPError, URLError
 from urllib.parse import quote_plus, urlencode
 from urllib.request import Request, urlopen
@@ -25,7 +25,14 @@ from kshim.configs.tls_client import tls_client_settings
 from kshim.configs.upstream import TOKEN_URL, LoginSettings
 from kshim.configs.values import Secret
 from kshim.network.tls_context import new_client_context
+from kshim.storage.clock import Timer
 from kshim.upstream.session import LoginFailed
+
+if TYPE_CHECKING:
+    from twisted.internet.interfaces import IReactorFromThreads
+
+    from kshim.storage.reactor import Reactor
+
 
 logger = logging.getLogger(__name__)
 
@@ -50,7 +57,7 @@ class RenewedToken:
     def __init__(
         self,
         settings: LoginSettings,
-        reactor: Any,
+        reactor: Reactor,
         fetch: Callable[[LoginSettings], Token] | None = None,
         now_s: Callable[[], float] = time.time,
     ) -> None:
@@ -61,7 +68,7 @@ class RenewedToken:
         self._now_s = now_s
         self._token: Token | None = None
         self._why = "it was not asked for"
-        self._renewal: Any = None
+        self._renewal: Timer | None = None
         self._is_stopped = False
 
     def start(self) -> Deferred[None]:
@@ -82,7 +89,8 @@ class RenewedToken:
 
     def _ask(self) -> Deferred[None]:
         pool = self._reactor.getThreadPool()
-        return deferToThreadPool(self._reactor, pool, self._fetch, self._settings).addCallback(self._take)
+        threads = cast("IReactorFromThreads", self._reactor)
+        return deferToThreadPool(threads, pool, self._fetch, self._settings).addCallback(self._take)
 
     def _take(self, token: Token) -> None:
         self._token = token

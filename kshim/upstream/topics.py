@@ -11,7 +11,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, count
-from typing import Any
 from uuid import UUID
 
 from twisted.internet.defer import Deferred
@@ -21,7 +20,7 @@ from kshim.callers.bounded import forget_first
 from kshim.cluster import Topic
 from kshim.cluster.names import MAX_NAME_LENGTH
 from kshim.cluster.topics import ZERO_UUID, Partition
-from kshim.storage.clock import Clock
+from kshim.storage.clock import Call, TimerClock
 from kshim.upstream.learning import AT_ONCE, Key, Learning
 from kshim.upstream.link import LinkError
 from schemas.error_code import ErrorCode
@@ -47,7 +46,7 @@ _UNKNOWN = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID)
 class Topics:
     """The known topics, by name and by id."""
 
-    def __init__(self, ask: Ask, clock: Clock) -> None:
+    def __init__(self, ask: Ask, clock: TimerClock) -> None:
         """ask: sends a request to the upstream; errbacks LinkError."""
         self._ask = ask
         self.clock = clock
@@ -63,7 +62,7 @@ class Topics:
         self._learning = Learning(self._ask_for)
         self._missed: set[str] = set()
         """Known topics that the upstream did not know at the last look."""
-        self._timer: Any = None
+        self._timer: Call | None = None
         self._changed: list[Callable[[str, str], None]] = []
         self._deleted: list[Callable[[Mapping[str, UUID]], None]] = []
 

@@ -60,7 +60,7 @@ class UpstreamTransactions:
         self._coordinators = coordinators
         self._shards = shards
 
-    def submit(self, context: RequestContext, request: Any) -> Any:
+    def submit(self, context: RequestContext, request: object) -> Any:
         """Like `Transactions.submit`, for one request: may a transaction write to one partition of
         __consumer_offsets, which stands for a shard? All other requests pass through to the upstream.
         """

@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from twisted.internet.defer import Deferred, DeferredSemaphore, gatherResults
 
@@ -29,6 +29,10 @@ from schemas.messages.offset_fetch import (
     OffsetFetchResponseGroup,
 )
 
+if TYPE_CHECKING:
+    from kshim.storage.reactor import Reactor
+
+
 logger = logging.getLogger(__name__)
 
 MOST_AT_ONCE = 200
@@ -44,7 +48,7 @@ class Question(NamedTuple):
     """A question that one request can ask about many groups."""
 
     api_key: ApiKey
-    request: Callable[[Sequence[str]], Any]
+    request: Callable[[Sequence[str]], object]
     answers: Callable[[Sequence[str], Any], Iterable[tuple[str, Any]]]
     """Divides a response into answers by group, given the groups that were asked for."""
     refusal: Callable[[str, ErrorCode], Any]
@@ -98,7 +102,7 @@ _Waiting = dict[str, list[Deferred[Any]]]
 class UpstreamGroups:
     """Asks the upstream about its groups."""
 
-    def __init__(self, reactor: Any, coordinators: UpstreamCoordinators) -> None:
+    def __init__(self, reactor: Reactor, coordinators: UpstreamCoordinators) -> None:
         self._reactor = reactor
         self.coordinators = coordinators
         self._gathered: dict[tuple[Question, int], _Waiting] = {}
@@ -223,7 +227,7 @@ def offsets_of(fetched: OffsetFetchResponseGroup) -> Mapping[tuple[str, int], An
     }
 
 
-def _answer(waiting: _Waiting, group_id: str, answer: Any) -> None:
+def _answer(waiting: _Waiting, group_id: str, answer: object) -> None:
     for each in waiting.pop(group_id, ()):
         each.callback(answer)
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from twisted.internet.defer import Deferred, fail
 from twisted.python.failure import Failure
 
-from kshim.storage.clock import Clock
+from kshim.storage.clock import TimerClock
 from kshim.turns.later import Later
 from kshim.upstream.link import Link, LinkError
 from schemas.messages.api_versions import ApiVersionsResponse
@@ -36,7 +36,7 @@ class _Broker:
 class BrokerVersions:
     """The ApiVersions answers, by broker."""
 
-    def __init__(self, clock: Clock, connect: Callable[[int], Deferred[Link]]) -> None:
+    def __init__(self, clock: TimerClock, connect: Callable[[int], Deferred[Link]]) -> None:
         """connect: makes a link to a broker, by its node id; errbacks LinkError."""
         self._clock = clock
         self._connect = connect

@@ -90,5 +90,5 @@ def overfull(cls: Any, version: int, frame: bytes, end: int) -> MalformedMessage
 
 def encode(value: Any, version: int) -> bytes:
     """The bytes of a message. Raises ValueError for a value that this version cannot carry."""
-    cls: Any = type(value)
+    cls: object = type(value)
     return encoder(cls, version)(value)

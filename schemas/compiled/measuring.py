@@ -55,7 +55,7 @@ class Measuring(Text):
     `fixed_bytes` until a loop or a branch begins.
     """
 
-    def __init__(self, name: str, entity: Any, version: int) -> None:
+    def __init__(self, name: str, entity: object, version: int) -> None:
         header = f"def measure(value, left={NO_LIMIT}, left_bytes={NO_LIMIT}):"
         super().__init__(name, entity, version, header, _RUNTIME)
         self.fixed_bytes = 0
@@ -87,7 +87,7 @@ class Measuring(Text):
         """The exception for a failure in the generated function. It names no field; the encoder would."""
         return ValueError(f"{self.name} v{self.version}: {failure}")
 
-    def measure(self, wire: Any, value: str, path: str) -> None:
+    def measure(self, wire: object, value: str, path: str) -> None:
         self.writers[type(wire)](wire, value, path)
 
     def fixed(self, size: int) -> None:
@@ -174,7 +174,7 @@ class Measuring(Text):
                 self.tagged(tag, each, f"{value}.{name}", default, tags, join(path, name))
             self.spend_bytes(f"(tags_bytes({tags}) if {tags} else 1)")
 
-    def tagged(self, tag: int, wire: Any, value: str, default: Any, tags: str, path: str) -> None:
+    def tagged(self, tag: int, wire: object, value: str, default: object, tags: str, path: str) -> None:
         """Add the size of a known field to `tags`, unless the field equals its default. `tags_bytes` counts
         it later.
         """

@@ -81,7 +81,7 @@ _RUNTIME: Final[dict[str, Any]] = {
 class Reading(Text):
     """Generates decode(frame, offset, left). Numbers stay in `pending` until they are unpacked together."""
 
-    def __init__(self, name: str, entity: Any, version: int) -> None:
+    def __init__(self, name: str, entity: object, version: int) -> None:
         super().__init__(name, entity, version, f"def decode(frame, offset, left={NO_LIMIT}):", _RUNTIME)
         self.pending: list[tuple[str, str, str]] = []  # (target, format letter, path)
         self.readers: dict[type, Callable[[Any, str, str], None]] = {

@@ -86,13 +86,13 @@ class Text(ABC):
         self.count += 1
         return f"{prefix}{self.count}"
 
-    def constant(self, prefix: str, value: Any) -> str:
+    def constant(self, prefix: str, value: object) -> str:
         """Make a value available to the text, and return its name there."""
         name = self.new(prefix)
         self.env[name] = value
         return name
 
-    def literal(self, value: Any) -> str:
+    def literal(self, value: object) -> str:
         """A Python expression for a default value."""
         plain = value is None or value == () or type(value) in (bool, int, str, bytes)
         return repr(value) if plain else self.constant("default_", value)

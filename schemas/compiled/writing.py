@@ -39,10 +39,10 @@ _RUNTIME: Final[dict[str, Any]] = {
 }
 
 
-_elements: Final[dict[Any, Encoder]] = {}
+_elements: Final[dict[object, Encoder]] = {}
 
 
-def write_element(name: str, entity: Any, version: int, value: Any) -> bytes:
+def write_element(name: str, entity: object, version: int, value: object) -> bytes:
     """The bytes of one element of an array. The function for it is generated at the first use."""
     encode = _elements.get(entity)
     if encode is None:
@@ -55,7 +55,7 @@ class Writing(Text):
     together; finished expressions wait in `pieces` until a loop or a branch begins.
     """
 
-    def __init__(self, name: str, entity: Any, version: int) -> None:
+    def __init__(self, name: str, entity: object, version: int) -> None:
         header = f"def encode(value, head=b'', left={NO_LIMIT}, left_bytes={NO_LIMIT}):"
         super().__init__(name, entity, version, header, _RUNTIME)
         self.out = "out"
@@ -245,7 +245,7 @@ class Writing(Text):
                 self.tagged(tag, each, f"{value}.{name}", default, tags, join(path, name))
             self.piece(f"encode_tags({tags}) if {tags} else b'\\0'", place)
 
-    def tagged(self, tag: int, wire: Any, value: str, default: Any, tags: str, path: str) -> None:
+    def tagged(self, tag: int, wire: object, value: str, default: object, tags: str, path: str) -> None:
         """Generate: add a known field to `tags`, unless it equals its default. Its pieces are kept apart from
         those that wait.
         """

@@ -101,8 +101,8 @@ class UnknownKey:
 Key = OffsetCommitKey | GroupMetadataKey | UnknownKey
 Value = OffsetCommitValue | GroupMetadataValue
 
-KEYS: Final[dict[int, Any]] = {0: OffsetCommitKey, 1: OffsetCommitKey, 2: GroupMetadataKey}
-VALUES: Final[dict[Any, Any]] = {OffsetCommitKey: OffsetCommitValue, GroupMetadataKey: GroupMetadataValue}
+KEYS: Final[dict[int, object]] = {0: OffsetCommitKey, 1: OffsetCommitKey, 2: GroupMetadataKey}
+VALUES: Final[dict[object, Any]] = {OffsetCommitKey: OffsetCommitValue, GroupMetadataKey: GroupMetadataValue}
 
 
 _TOPIC_ID_FOLLOWS: Final = b"\1\0\x10"
@@ -163,7 +163,7 @@ def encode_key(key: Key) -> bytes:
     """The bytes of a key. The key of an offset is written as kind 1."""
     if isinstance(key, UnknownKey):
         return key.kind.to_bytes(2, signed=True) + key.data
-    cls: Any = type(key)
+    cls: object = type(key)
     encode, _ = _encoder(cls, 0)
     return encode(key, b"\0\1" if isinstance(key, OffsetCommitKey) else b"\0\2")
 
@@ -206,6 +206,6 @@ def _decode(cls: Any, version: int, data: bytes) -> Any:
 
 
 @cache
-def _encoder(cls: Any, version: int) -> tuple[compiled.Encoder, bytes]:
+def _encoder(cls: object, version: int) -> tuple[compiled.Encoder, bytes]:
     """The encoder of one version, and the two bytes of the version with which a value begins."""
     return compiled.encoder(cls, version), version.to_bytes(2)

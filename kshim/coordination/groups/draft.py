@@ -7,7 +7,7 @@ get the time, the settings, the timers and new member ids from it, and add their
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from kshim.coordination.decision import Decision, GroupRecord, Reply
 from kshim.coordination.fencing import ProducerIdAndEpoch
@@ -68,7 +68,7 @@ class Draft:
         self.producer: ProducerIdAndEpoch | None = None
         """The producer whose transaction the records are part of; None if they count at once."""
 
-    def reply(self, token: int, response: Any) -> None:
+    def reply(self, token: int, response: object) -> None:
         """Answer the request of `token`."""
         self._replies.append(Reply(token, response))
 

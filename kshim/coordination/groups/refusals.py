@@ -116,12 +116,12 @@ GroupRequest = (
 """The requests about one group that a shard answers; each has a `group_id`."""
 
 
-def refuse(request: GroupRequest | EndTransaction, caller: Caller, error: ErrorCode) -> Any:
+def refuse(request: GroupRequest | EndTransaction, caller: Caller, error: ErrorCode) -> object:
     """The response to `request` that carries `error`."""
     return _REFUSALS[type(request)](request, caller, error)
 
 
-def as_kept(request: GroupRequest | EndTransaction) -> Any:
+def as_kept(request: GroupRequest | EndTransaction) -> object:
     """The request, or a copy without its large content that `refuse` can still answer: some requests are
     parked for long.
     """
@@ -226,11 +226,11 @@ _NOT_HERE = frozenset(
         ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
     }
 )
-_WITHOUT_CONTENT: dict[type, Callable[[Any], Any]] = {
+_WITHOUT_CONTENT: dict[type, Callable[[Any], object]] = {
     JoinGroupRequest: lambda it: replace(it, protocols=()),
     SyncGroupRequest: lambda it: replace(it, assignments=()),
 }
-_REFUSALS: dict[type, Callable[[Any, Caller, ErrorCode], Any]] = {
+_REFUSALS: dict[type, Callable[[Any, Caller, ErrorCode], object]] = {
     JoinGroupRequest: _join_group,
     SyncGroupRequest: _sync_group,
     HeartbeatRequest: _heartbeat,

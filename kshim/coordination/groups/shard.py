@@ -425,7 +425,7 @@ class Shard:
         interval_ms = draft.settings.offsets_retention_check_interval_ms
         draft.timers.arm(self._timer, draft.now_ms + interval_ms)
 
-    def _reply(self, caller: Caller, response: Any) -> Decision:
+    def _reply(self, caller: Caller, response: object) -> Decision:
         return Decision(self.number, (), (Reply(caller.token, response),))
 
     def _committed(self, group_id: str) -> offsets.Committed:

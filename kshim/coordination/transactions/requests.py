@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from kshim.coordination.decision import Caller
 from kshim.coordination.transactions.transaction import TopicPartition
@@ -46,7 +46,7 @@ def as_kept(request: Request) -> Request:
     return request
 
 
-def refuse(request: Request, caller: Caller, error: ErrorCode) -> Any:
+def refuse(request: Request, caller: Caller, error: ErrorCode) -> object:
     """The response that says `error` and nothing else."""
     match request:
         case InitProducerIdRequest():

@@ -155,11 +155,11 @@ class Shard:
         ]
         return Decision(self.number, tuple(TransactionRecord(name, None) for name in expired[:MOST_EXPIRED]))
 
-    def _reply(self, caller: Caller, response: Any) -> Decision:
+    def _reply(self, caller: Caller, response: object) -> Decision:
         return Decision(self.number, (), (Reply(caller.token, response),))
 
     def _ending(
-        self, caller: Caller, transactional_id: str, following: Transaction, response: Any
+        self, caller: Caller, transactional_id: str, following: Transaction, response: object
     ) -> Decision:
         return Decision(
             self.number,

@@ -1,11 +1,13 @@
 """Opens the lock, the environment and the writer of a data directory, and closes them in reverse order."""
 
+from __future__ import annotations
+
 import os
 from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from twisted.internet.defer import Deferred, succeed
-from twisted.internet.interfaces import IReactorFromThreads
 
 from kshim.storage.embedded.chores import new_chores
 from kshim.storage.embedded.data_dir import DataDirLock
@@ -14,6 +16,10 @@ from kshim.storage.embedded.log import EmbeddedLog
 from kshim.storage.embedded.metadata import EmbeddedMetadata
 from kshim.storage.embedded.writer import Writer
 from kshim.storage.interfaces import Activity, StorageError
+
+if TYPE_CHECKING:
+    from kshim.storage.reactor import FromThreads
+
 
 __all__ = ["EmbeddedStore"]
 
@@ -32,7 +38,7 @@ class EmbeddedStore:
     def __init__(
         self,
         data_dir: str | os.PathLike[str],
-        reactor: IReactorFromThreads,
+        reactor: FromThreads,
         *,
         sync: bool = True,
         max_bytes: int = 1024**4,

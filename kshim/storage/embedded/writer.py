@@ -10,22 +10,27 @@ only on the order of their messages: neither waits for the other. Writes that fr
 so on a full disk they go on.
 """
 
+from __future__ import annotations
+
 import signal
 import threading
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from queue import Empty, SimpleQueue
-from typing import Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from twisted.internet.defer import Deferred
-from twisted.internet.interfaces import IReactorFromThreads
 from twisted.logger import Logger
 
 from kshim.storage.durations import Durations
 from kshim.storage.embedded.environment import Environment, WriteTransaction
 from kshim.storage.embedded.writes import Write, apply
 from kshim.storage.interfaces import StorageError, StorageFull
+
+if TYPE_CHECKING:
+    from kshim.storage.reactor import FromThreads
+
 
 TRANSACTION_BYTES = 32 * 1024 * 1024
 PAUSES = 2
@@ -74,7 +79,7 @@ class Chore(Protocol):
 class Writer:
     """Runs from start() to close(). Only `_run` and the methods that it calls run on the writer thread."""
 
-    def __init__(self, reactor: IReactorFromThreads, environment: Environment) -> None:
+    def __init__(self, reactor: FromThreads, environment: Environment) -> None:
         self._reactor = reactor
         self._environment = environment
         self._queue: SimpleQueue[tuple[int, Write] | Callable[[], None] | None] = SimpleQueue()

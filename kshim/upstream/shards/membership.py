@@ -15,12 +15,12 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.python.failure import Failure
 
 from kshim.configs.endpoint import Endpoint
+from kshim.storage.clock import TimerClock
 from kshim.upstream.fellows import Fellow, new_fellow
 from kshim.upstream.interfaces import Upstream
 from kshim.upstream.link import Link, LinkError
@@ -99,7 +99,7 @@ class Membership:
 
     def __init__(
         self,
-        reactor: Any,
+        reactor: TimerClock,
         upstream: Upstream,
         group_id: str,
         session_timeout_ms: int,

@@ -15,13 +15,14 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from twisted.internet.defer import Deferred, TimeoutError, succeed
 
 from kshim.callers.once import Once
 from kshim.coordination.groups.offsets import is_of_another_topic, no_id
 from kshim.coordination.groups.pending_offsets import Partition
+from kshim.storage.clock import Call
 from kshim.upstream.coordinators import ANSWER_S, by_place
 from kshim.upstream.link import Link, LinkError
 from kshim.upstream.shards.answers import name_of
@@ -48,6 +49,12 @@ from schemas.messages.offset_delete import (
     OffsetDeleteRequestPartition,
     OffsetDeleteRequestTopic,
 )
+
+if TYPE_CHECKING:
+    from twisted.internet.interfaces import IReactorTime
+
+    from kshim.storage.reactor import Reactor
+
 
 logger = logging.getLogger(__name__)
 
@@ -105,7 +112,7 @@ class _Committed(NamedTuple):
 class MirroredOffsets:
     """Sends the offsets that the upstream does not have yet."""
 
-    def __init__(self, reactor: Any, upstream: UpstreamGroups, once: Once) -> None:
+    def __init__(self, reactor: Reactor, upstream: UpstreamGroups, once: Once) -> None:
         """once: keeps log lines from being repeated."""
         self._reactor = reactor
         self._upstream = upstream
@@ -124,7 +131,7 @@ class MirroredOffsets:
         self._expired: dict[str, dict[Partition, OffsetCommitValue]] = {}
         """Expired offsets to delete at the upstream, unless it has other ones by now."""
         self._unsent = UnsentOffsets()
-        self._flush_later: Any = None
+        self._flush_later: Call | None = None
         self._flushing: Deferred[None] | None = None
         self._is_stopped = False
 
@@ -177,7 +184,7 @@ class MirroredOffsets:
             self._flush()
         if self._flushing is not None:
             try:
-                await self._flushing.addTimeout(STOP_S, self._reactor)
+                await self._flushing.addTimeout(STOP_S, cast("IReactorTime", self._reactor))
             except TimeoutError:
                 logger.debug("the upstream does not take %d offsets in time", len(self._unsent))
 

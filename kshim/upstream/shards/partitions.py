@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
 from kshim.configs.endpoint import Endpoint
+from kshim.storage.clock import Call
 from kshim.upstream.interfaces import Upstream
 from kshim.upstream.link import Link, LinkError
 from kshim.upstream.shards.answers import NO_ANSWER, Answer
@@ -29,6 +30,10 @@ from schemas.messages.list_offsets import (
 )
 from schemas.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 from schemas.messages.produce import PartitionProduceData, ProduceRequest, ProduceResponse, TopicProduceData
+
+if TYPE_CHECKING:
+    from kshim.storage.reactor import Reactor
+
 
 logger = logging.getLogger(__name__)
 
@@ -57,7 +62,7 @@ class _Gathered(Generic[Asked]):
     """Questions to one broker that go into its next request."""
 
     def __init__(self) -> None:
-        self.waiting: list[tuple[int, Asked, Deferred[Any]]] = []
+        self.waiting: list[tuple[int, Asked, Deferred[object]]] = []
         """(partition, question, the Deferred of its answer)"""
         self.is_under_way = False
 
@@ -92,14 +97,14 @@ class _Broker:
 class Partitions:
     """Asks the leaders of a topic's partitions."""
 
-    def __init__(self, reactor: Any, topic: str, upstream: Upstream) -> None:
+    def __init__(self, reactor: Reactor, topic: str, upstream: Upstream) -> None:
         self._reactor = reactor
         self._topic = topic
         self._upstream = upstream
         self._brokers: dict[int, _Broker] = {}
         self._leaders: Mapping[int, int] = {}
         """The node id of each partition's leader."""
-        self._look_later: Any = None
+        self._look_later: Call | None = None
         self._is_looking = False
         self._looked_s = -LOOK_AGAIN_S
         self._is_stopped = False
@@ -141,8 +146,8 @@ class Partitions:
         partition: int,
         asked: Any,
         of: Callable[[_Broker], _Gathered[Any]],
-        send: Callable[[_Broker], Any],
-        nothing: Any,
+        send: Callable[[_Broker], object],
+        nothing: object,
     ) -> Deferred[Any]:
         answer: Deferred[Any] = Deferred()
         broker = self._leader(partition)
@@ -156,7 +161,7 @@ class Partitions:
             self._reactor.callLater(0, self._send_all, broker, gathered, send)
         return answer
 
-    def _send_all(self, broker: _Broker, gathered: _Gathered[Any], send: Callable[[_Broker], Any]) -> None:
+    def _send_all(self, broker: _Broker, gathered: _Gathered[object], send: Callable[[_Broker], Any]) -> None:
         """Send the gathered questions. After the answer, send what was gathered meanwhile."""
 
         def done(_: object) -> None:
@@ -222,7 +227,7 @@ class Partitions:
         self,
         waiting: list[tuple[int, Any, Deferred[Any]]],
         found: Mapping[int, Any],
-        nothing: Any,
+        nothing: object,
         is_bad: Callable[[Any], bool],
     ) -> None:
         answers = [(answer, found.get(index, nothing)) for index, _, answer in waiting]

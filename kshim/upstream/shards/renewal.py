@@ -22,7 +22,7 @@ from kshim.callers.once import Once
 from kshim.coordination.groups.offsets import is_of_another_topic
 from kshim.coordination.groups.pending_offsets import Partition
 from kshim.coordination.interfaces import Groups
-from kshim.storage.clock import Clock
+from kshim.storage.clock import Timer, TimerClock
 from kshim.turns.slices import others_first
 from kshim.upstream.shards.mirrored import MOST_AT_ONCE, MirroredOffsets, Offset, offset_of, told_as
 from kshim.upstream.upstream_groups import DESCRIBE, FETCH, UpstreamGroups, offsets_of
@@ -71,7 +71,7 @@ class Renewal:
 
     def __init__(
         self,
-        clock: Clock,
+        clock: TimerClock,
         now_ms: Callable[[], int],
         groups: Groups,
         upstream: UpstreamGroups,
@@ -90,7 +90,7 @@ class Renewal:
         self._told_ms: dict[str, int] = {}
         """When the offsets of each group were last sent again."""
         self._running: Deferred[None] | None = None
-        self._next: Any = None
+        self._next: Timer | None = None
         self._often_until_s = 0.0
         self._is_stopped = False
 

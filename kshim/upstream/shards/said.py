@@ -41,7 +41,7 @@ class Said:
 class Unlike(Exception):
     """Another build has sent something that cannot be read. str() is a line that says what to do."""
 
-    def __init__(self, said: Any) -> None:
+    def __init__(self, said: object) -> None:
         its_format = said.get("format", BEFORE_FORMATS) if isinstance(said, dict) else BEFORE_FORMATS
         super().__init__(
             f"kshim at {_some_address(said) or SOMEWHERE} is another build: what it says of itself has "
@@ -91,7 +91,7 @@ def differences(ours: Said, others: Iterable[Said]) -> Iterator[str]:
                 )
 
 
-def _plain(said: Said) -> dict[str, Any]:
+def _plain(said: Said) -> dict[str, object]:
     addresses = {name: str(address) for name, address in said.addresses.items()}
     return {"addresses": addresses, "shards": said.shards, "settings": dict(said.settings)}
 

@@ -134,7 +134,7 @@ class Shard:
     def _place(self, producer_id: int, durable: Deferred[None]) -> None:
         """Count an append of a producer's pending offsets, until it is done."""
 
-        def placed(result: Any) -> Any:
+        def placed(result: object) -> object:
             self._unplaced[producer_id] -= 1
             if not self._unplaced[producer_id]:
                 del self._unplaced[producer_id]

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import count
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from twisted.internet.defer import Deferred, DeferredSemaphore, fail, gatherResults, succeed
@@ -18,6 +18,7 @@ from kshim.callers.once import Once
 from kshim.configs.config import Config
 from kshim.coordination.group_runtime import GroupRuntime
 from kshim.coordination.loading import Leader
+from kshim.storage.clock import Timer
 from kshim.storage.interfaces import NO_PRODUCER, JournalBatch, StorageError
 from kshim.upstream.coordinators import ANSWER_S, UpstreamCoordinators
 from kshim.upstream.fellows import Fellow, Gone, fault_in_reach, new_fellow
@@ -39,6 +40,10 @@ from schemas.message import MalformedMessage
 from schemas.messages.describe_groups import DescribedGroup, DescribeGroupsRequest, DescribeGroupsResponse
 from schemas.records.end_txn_marker import EndTxnMarker
 
+if TYPE_CHECKING:
+    from kshim.storage.reactor import Reactor
+
+
 logger = logging.getLogger(__name__)
 
 POLLS_A_LEASE = 3
@@ -59,7 +64,7 @@ class SharedShards:
     def __init__(
         self,
         config: Config,
-        reactor: Any,
+        reactor: Reactor,
         upstream: Upstream,
         coordinators: UpstreamCoordinators,
         mirrored: MirroredOffsets | None,
@@ -93,7 +98,7 @@ class SharedShards:
         """The assignment at that time: clients may come before the group has rebalanced."""
         self._gone = Gone()
         self._membership: Membership | None = None
-        self._poll_later: Any = None
+        self._poll_later: Timer | None = None
         self._first: Deferred[None] | None = None
         self._is_stopped = False
 

@@ -49,7 +49,7 @@ _NOT_YET = (
     ErrorCode.NOT_CONTROLLER,
 )
 
-Ask = Callable[[Any], Deferred[Any]]
+Ask = Callable[[object], Deferred[Any]]
 
 
 class Wanted(NamedTuple):
