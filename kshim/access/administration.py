@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from kshim.access.asker import Asker
 from kshim.access.rules import Perform, needs
 from kshim.cluster.acl import AclOperation, AclResource
+from kshim.turns.later import Later
 from schemas.error_code import ErrorCode
 from schemas.messages.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
@@ -40,7 +39,9 @@ DENIED = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
 FIRST_VERSION_OF_LOG_DIRS_WITH_ERROR = 3
 
 
-def describe_log_dirs(asker: Asker, request: Any, perform: Perform) -> Any:
+def describe_log_dirs(
+    asker: Asker, request: object, perform: Perform[object, DescribeLogDirsResponse]
+) -> Later[DescribeLogDirsResponse]:
     """Refuse without any directory. Below v3 the answer has no place for the error."""
     if asker.may(DESCRIBE, CLUSTER):
         return perform(request)
@@ -48,7 +49,9 @@ def describe_log_dirs(asker: Asker, request: Any, perform: Perform) -> Any:
     return DescribeLogDirsResponse(error_code=DENIED if with_error else ErrorCode.NONE, results=())
 
 
-def elect_leaders(asker: Asker, request: ElectLeadersRequest, perform: Perform) -> Any:
+def elect_leaders(
+    asker: Asker, request: ElectLeadersRequest, perform: Perform[ElectLeadersRequest, ElectLeadersResponse]
+) -> Later[ElectLeadersResponse]:
     """Refuse with the error for the whole request and for each partition."""
     if asker.may(ALTER, CLUSTER):
         return perform(request)
@@ -68,8 +71,10 @@ def elect_leaders(asker: Asker, request: ElectLeadersRequest, perform: Perform) 
 
 
 def alter_partition_reassignments(
-    asker: Asker, request: AlterPartitionReassignmentsRequest, perform: Perform
-) -> Any:
+    asker: Asker,
+    request: AlterPartitionReassignmentsRequest,
+    perform: Perform[AlterPartitionReassignmentsRequest, AlterPartitionReassignmentsResponse],
+) -> Later[AlterPartitionReassignmentsResponse]:
     """Refuse with the error for the whole request and for each partition."""
     if asker.may(ALTER, CLUSTER):
         return perform(request)
@@ -93,8 +98,10 @@ def alter_partition_reassignments(
 
 
 def list_partition_reassignments(
-    asker: Asker, request: ListPartitionReassignmentsRequest, perform: Perform
-) -> Any:
+    asker: Asker,
+    request: ListPartitionReassignmentsRequest,
+    perform: Perform[ListPartitionReassignmentsRequest, ListPartitionReassignmentsResponse],
+) -> Later[ListPartitionReassignmentsResponse]:
     """Refuse, and repeat the requested partitions without replicas."""
     if asker.may(DESCRIBE, CLUSTER):
         return perform(request)
@@ -113,7 +120,9 @@ def list_partition_reassignments(
     )
 
 
-def describe_client_quotas(asker: Asker, request: Any, perform: Perform) -> Any:
+def describe_client_quotas(
+    asker: Asker, request: object, perform: Perform[object, DescribeClientQuotasResponse]
+) -> Later[DescribeClientQuotasResponse]:
     """Refuse, with null entries."""
     if asker.may(AclOperation.DESCRIBE_CONFIGS, CLUSTER):
         return perform(request)
@@ -121,8 +130,10 @@ def describe_client_quotas(asker: Asker, request: Any, perform: Perform) -> Any:
 
 
 def describe_user_scram_credentials(
-    asker: Asker, request: DescribeUserScramCredentialsRequest, perform: Perform
-) -> Any:
+    asker: Asker,
+    request: DescribeUserScramCredentialsRequest,
+    perform: Perform[DescribeUserScramCredentialsRequest, DescribeUserScramCredentialsResponse],
+) -> Later[DescribeUserScramCredentialsResponse]:
     """Refuse, with a result without a name for each requested user."""
     if asker.may(DESCRIBE, CLUSTER):
         return perform(request)

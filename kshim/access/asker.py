@@ -110,7 +110,7 @@ class Asker:
 
         denied: dict[AclResource, list[str]] = {}
 
-        def may(entry: Any) -> bool:
+        def may(entry: object) -> bool:
             resource = resource_of(entry)
             if resource is None:
                 return True
@@ -122,7 +122,7 @@ class Asker:
                     denied.setdefault(kind, []).append(name)
             return allowed
 
-        def cost_us(entry: Any) -> int:
+        def cost_us(entry: object) -> int:
             resource = resource_of(entry)
             return DIVIDE_US + (0 if resource is None else self._authorizer.cost_us(*resource))
 

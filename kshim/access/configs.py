@@ -39,7 +39,7 @@ MESSAGES: Final = {
 }
 
 
-def describe_configs(asker: Asker, request: Any, perform: Perform) -> Any:
+def describe_configs(asker: Asker, request: Any, perform: Perform[Any, Any]) -> Any:
     """Describe the configs that the caller may see.
 
     A request with an unknown type fails as a whole anyway.
@@ -49,7 +49,7 @@ def describe_configs(asker: Asker, request: Any, perform: Perform) -> Any:
     return _each(asker, request, perform, AclOperation.DESCRIBE_CONFIGS, _resource)
 
 
-def alter_configs(asker: Asker, request: Any, perform: Perform) -> Any:
+def alter_configs(asker: Asker, request: Any, perform: Perform[Any, Any]) -> Any:
     """Alter the configs that the caller may alter.
 
     An invalid entry gets the error about that, not about rights.
@@ -88,7 +88,7 @@ def _change(asker: Asker, entry: Any) -> ConfigChange:
 def _each(
     asker: Asker,
     request: Any,
-    perform: Perform,
+    perform: Perform[Any, Any],
     operation: AclOperation,
     resource_of: Callable[[Any], Resource | None],
 ) -> Any:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 from kshim.access.asker import ERRORS, Asker
 from kshim.access.rules import Need, Perform, each, name_of, refused, whole
@@ -11,12 +10,12 @@ from kshim.answering.authorized_operations import GROUP_OPERATIONS
 from kshim.api.join_group import FIRST_VERSION_WITH_NULL_PROTOCOL
 from kshim.api.sync_group import FIRST_VERSION_WITH_PROTOCOL
 from kshim.cluster.acl import AclOperation, AclResource
-from kshim.turns.later import then
+from kshim.turns.later import Later, then
 from kshim.turns.slices import in_slices
 from schemas.error_code import ErrorCode
 from schemas.mapped import Mapped
 from schemas.messages.describe_groups import DescribedGroup, DescribeGroupsRequest, DescribeGroupsResponse
-from schemas.messages.find_coordinator import FindCoordinatorRequest
+from schemas.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
 from schemas.messages.join_group import JoinGroupRequest, JoinGroupResponse
 from schemas.messages.offset_fetch import (
     OffsetFetchRequest,
@@ -27,7 +26,7 @@ from schemas.messages.offset_fetch import (
     OffsetFetchResponsePartitions,
     OffsetFetchResponseTopics,
 )
-from schemas.messages.sync_group import SyncGroupRequest
+from schemas.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 
 TOPIC, GROUP = AclResource.TOPIC, AclResource.GROUP
 DENIED = ErrorCode.GROUP_AUTHORIZATION_FAILED
@@ -44,7 +43,9 @@ MESSAGES = {
 _of_member = whole(Need(AclOperation.READ, GROUP, "group_id"))
 
 
-def join_group(asker: Asker, request: JoinGroupRequest, perform: Perform) -> Any:
+def join_group(
+    asker: Asker, request: JoinGroupRequest, perform: Perform[JoinGroupRequest, JoinGroupResponse]
+) -> Later[JoinGroupResponse]:
     """Refuse with a null protocol name, or an empty one in versions that have no null."""
     if asker.may(AclOperation.READ, GROUP, request.group_id):
         return perform(request)
@@ -52,7 +53,9 @@ def join_group(asker: Asker, request: JoinGroupRequest, perform: Perform) -> Any
     return JoinGroupResponse(error_code=DENIED, generation_id=-1, protocol_name=protocol_name)
 
 
-def sync_group(asker: Asker, request: SyncGroupRequest, perform: Perform) -> Any:
+def sync_group(
+    asker: Asker, request: SyncGroupRequest, perform: Perform[SyncGroupRequest, SyncGroupResponse]
+) -> Later[SyncGroupResponse]:
     """Check the right to read the group. A request without a protocol is refused for that first."""
     lacks = request.protocol_type is None or request.protocol_name is None
     if asker.version >= FIRST_VERSION_WITH_PROTOCOL and lacks:
@@ -60,7 +63,11 @@ def sync_group(asker: Asker, request: SyncGroupRequest, perform: Perform) -> Any
     return _of_member(asker, request, perform)
 
 
-def find_coordinator(asker: Asker, request: FindCoordinatorRequest, perform: Perform) -> Any:
+def find_coordinator(
+    asker: Asker,
+    request: FindCoordinatorRequest,
+    perform: Perform[FindCoordinatorRequest, FindCoordinatorResponse],
+) -> Later[FindCoordinatorResponse]:
     """Refuse keys that the caller may not describe: up to v3 the one key, from v4 on each key separately.
 
     A client that may describe none of its keys does not cause the coordinators' topic to be created.
@@ -78,10 +85,14 @@ def find_coordinator(asker: Asker, request: FindCoordinatorRequest, perform: Per
 _described = each("groups", AclOperation.DESCRIBE, GROUP)
 
 
-def describe_groups(asker: Asker, request: DescribeGroupsRequest, perform: Perform) -> Any:
+def describe_groups(
+    asker: Asker,
+    request: DescribeGroupsRequest,
+    perform: Perform[DescribeGroupsRequest, DescribeGroupsResponse],
+) -> Later[DescribeGroupsResponse]:
     """Describe the groups that the caller may describe. Add the caller's operations if they are requested."""
 
-    def told(response: DescribeGroupsResponse) -> Any:
+    def told(response: DescribeGroupsResponse) -> Later[DescribeGroupsResponse]:
         groups = in_slices(
             asker.broker.rounds,
             asker.context.turn,
@@ -104,7 +115,9 @@ def describe_groups(asker: Asker, request: DescribeGroupsRequest, perform: Perfo
 # ---- committed offsets
 
 
-def offset_fetch(asker: Asker, request: OffsetFetchRequest, perform: Perform) -> Any:
+def offset_fetch(
+    asker: Asker, request: OffsetFetchRequest, perform: Perform[OffsetFetchRequest, OffsetFetchResponse]
+) -> Later[OffsetFetchResponse]:
     """Fetch the offsets of topics that the caller may describe.
 
     If the request names topics, the others are refused. If it asks for all, the others are left out.
@@ -122,7 +135,7 @@ def offset_fetch(asker: Asker, request: OffsetFetchRequest, perform: Perform) ->
     )
 
 
-def _visible(asker: Asker, response: OffsetFetchResponse) -> Any:
+def _visible(asker: Asker, response: OffsetFetchResponse) -> Later[OffsetFetchResponse]:
     """Remove from an answer the topics that the caller may not describe."""
     names = list({topic.name for topic in response.topics})
 
@@ -132,7 +145,12 @@ def _visible(asker: Asker, response: OffsetFetchResponse) -> Any:
     return then(asker.may_each(AclOperation.DESCRIBE, TOPIC, names, quietly=True), told)
 
 
-def _of_groups(asker: Asker, request: OffsetFetchRequest, perform: Perform, may: set[str]) -> Any:
+def _of_groups(
+    asker: Asker,
+    request: OffsetFetchRequest,
+    perform: Perform[OffsetFetchRequest, OffsetFetchResponse],
+    may: set[str],
+) -> Later[OffsetFetchResponse]:
     """Fetch the groups in `may`, with the topics that the caller may describe."""
     asked = [group for group in request.groups if group.group_id in may]
     names = {
@@ -142,7 +160,7 @@ def _of_groups(asker: Asker, request: OffsetFetchRequest, perform: Perform, may:
         if (name := name_of(asker.broker, topic)) is not None
     }
 
-    def perform_some(allowed: set[str]) -> Any:
+    def perform_some(allowed: set[str]) -> Later[OffsetFetchResponse]:
         denied = names - allowed
         kept = tuple(_kept(asker, group, denied) for group in asked)
         response = perform(replace(request, groups=kept))
@@ -160,7 +178,7 @@ def _kept(asker: Asker, group: OffsetFetchRequestGroup, denied: set[str]) -> Off
 
 def _seen(
     asker: Asker, request: OffsetFetchRequest, may: set[str], denied: set[str], response: OffsetFetchResponse
-) -> Any:
+) -> Later[OffsetFetchResponse]:
     """Return the answer about all requested groups, in the order of the request."""
     every = [group for group in request.groups if group.topics is None and group.group_id in may]
     names = {

@@ -19,7 +19,7 @@ def guarded(api_key: ApiKey, function: ApiFunction) -> ApiFunction:
     """Return a function that does only what the caller may do, for brokers with an authorizer."""
     rules = TABLE[api_key]
 
-    def guard(broker: Broker, context: RequestContext, request: Any) -> Any:
+    def guard(broker: Broker, context: RequestContext, request: object) -> object:
         assert broker.authorizer is not None
         asker = Asker(broker, context, api_key, broker.authorizer)
         return _answer(rules, asker, request, lambda request: function(broker, context, request))
@@ -27,7 +27,7 @@ def guarded(api_key: ApiKey, function: ApiFunction) -> ApiFunction:
     return guard if rules else function
 
 
-def _answer(rules: Sequence[Rule], asker: Asker, request: Any, perform: Perform) -> Any:
+def _answer(rules: Sequence[Rule], asker: Asker, request: object, perform: Perform[Any, object]) -> object:
     """Apply the rules in order, and perform the rest of the request."""
     if not rules:
         return perform(request)

@@ -15,7 +15,7 @@ from kshim.access.rules import Perform, name_of
 from kshim.answering.authorized_operations import CLUSTER_OPERATIONS, TOPIC_OPERATIONS
 from kshim.cluster import INTERNAL_TOPICS
 from kshim.cluster.acl import AclOperation, AclResource
-from kshim.turns.later import then
+from kshim.turns.later import Later, then
 from kshim.turns.slices import in_slices
 from schemas.error_code import ErrorCode
 from schemas.mapped import Chained, Mapped
@@ -47,7 +47,9 @@ FIRST_VERSION_WITH_AUTO_CREATION_FLAG = 4
 # ---- topics
 
 
-def metadata(asker: Asker, request: MetadataRequest, perform: Perform) -> Any:
+def metadata(
+    asker: Asker, request: MetadataRequest, perform: Perform[MetadataRequest, MetadataResponse]
+) -> Later[MetadataResponse]:
     """Refuse named topics that the caller may not describe; without names, leave such topics out.
 
     If the request would create a missing topic, the caller needs the right to create it.
@@ -63,11 +65,11 @@ def metadata(asker: Asker, request: MetadataRequest, perform: Perform) -> Any:
     named = dict.fromkeys(name_of(asker.broker, topic) for topic in topics)
     names = [name for name in named if name is not None]
 
-    def answer(described: set[str]) -> Any:
+    def answer(described: set[str]) -> Later[MetadataResponse]:
         denied = set(names) - described
         missing = [] if by_id else _to_be_made(asker, request, described)
 
-        def perform_some(made: set[str]) -> Any:
+        def perform_some(made: set[str]) -> Later[MetadataResponse]:
             not_made = set(missing) - made
             return _perform_some(asker, request, perform, topics, denied, not_made)
 
@@ -90,11 +92,11 @@ def _to_be_made(asker: Asker, request: MetadataRequest, described: set[str]) -> 
 def _perform_some(
     asker: Asker,
     request: MetadataRequest,
-    perform: Perform,
+    perform: Perform[MetadataRequest, MetadataResponse],
     topics: Sequence[MetadataRequestTopic],
     denied: set[str],
     not_made: set[str],
-) -> Any:
+) -> Later[MetadataResponse]:
     """Return the allowed topics, and errors for those in `denied` and `not_made`."""
     kept: list[MetadataRequestTopic] = []
     others: list[MetadataRequestTopic] = []
@@ -105,7 +107,7 @@ def _perform_some(
     def refuse(topic: MetadataRequestTopic) -> MetadataResponseTopic:
         return _refused(topic, is_internal=topic.name in not_made and topic.name in INTERNAL_TOPICS)
 
-    def told(response: MetadataResponse) -> Any:
+    def told(response: MetadataResponse) -> Later[MetadataResponse]:
         # In v0, a request without topics is answered with all topics.
         answered = response.topics if kept else ()
         if not others:
@@ -125,10 +127,10 @@ def _refused(topic: MetadataRequestTopic, *, is_internal: bool) -> MetadataRespo
     )
 
 
-def _visible(asker: Asker, request: MetadataRequest, response: MetadataResponse) -> Any:
+def _visible(asker: Asker, request: MetadataRequest, response: MetadataResponse) -> Later[MetadataResponse]:
     """Return the answer with only the topics that the caller may describe."""
 
-    def told(described: set[str]) -> Any:
+    def told(described: set[str]) -> Later[MetadataResponse]:
         seen = [topic for topic in response.topics if topic.name in described]
         return _with_operations(asker, request, response, seen)
 
@@ -141,7 +143,7 @@ def _with_operations(
     request: MetadataRequest,
     response: MetadataResponse,
     topics: Sequence[MetadataResponseTopic],
-) -> Any:
+) -> Later[MetadataResponse]:
     """Return the answer with these topics, and with the caller's operations if they were requested."""
     if request.include_cluster_authorized_operations:
         response = replace(response, cluster_authorized_operations=_of_cluster(asker))
@@ -165,7 +167,11 @@ def _of_cluster(asker: Asker) -> int:
     return asker.operations(CLUSTER) & CLUSTER_OPERATIONS if asker.may(DESCRIBE, CLUSTER) else 0
 
 
-def describe_topic_partitions(asker: Asker, request: DescribeTopicPartitionsRequest, perform: Perform) -> Any:
+def describe_topic_partitions(
+    asker: Asker,
+    request: DescribeTopicPartitionsRequest,
+    perform: Perform[DescribeTopicPartitionsRequest, DescribeTopicPartitionsResponse],
+) -> Later[DescribeTopicPartitionsResponse]:
     """Refuse named topics that the caller may not describe; without names, leave such topics out.
 
     The right is checked topic by topic while the page is filled, so topics behind the page are never checked.
@@ -178,7 +184,7 @@ def describe_topic_partitions(asker: Asker, request: DescribeTopicPartitionsRequ
             denied.append(name)
         return allowed
 
-    def told(response: DescribeTopicPartitionsResponse) -> Any:
+    def told(response: DescribeTopicPartitionsResponse) -> Later[DescribeTopicPartitionsResponse]:
         with_operations = partial(_topic_with_operations, asker)
         seen = in_slices(
             asker.broker.rounds, asker.context.turn, response.topics, with_operations, lambda _: TOPIC_US
@@ -197,10 +203,12 @@ def _not_described(name: str) -> DescribeTopicPartitionsResponseTopic:
 # ---- groups, transactions, the cluster
 
 
-def list_groups(asker: Asker, request: Any, perform: Perform) -> Any:
+def list_groups(
+    asker: Asker, request: object, perform: Perform[object, ListGroupsResponse]
+) -> Later[ListGroupsResponse]:
     """List all groups if the caller may describe the cluster, else the groups that it may describe."""
 
-    def visible(response: ListGroupsResponse) -> Any:
+    def visible(response: ListGroupsResponse) -> Later[ListGroupsResponse]:
         names = [group.group_id for group in response.groups]
 
         def told(allowed: set[str]) -> ListGroupsResponse:
@@ -214,10 +222,12 @@ def list_groups(asker: Asker, request: Any, perform: Perform) -> Any:
     return answer if asker.may(DESCRIBE, CLUSTER, quietly=True) else then(answer, visible)
 
 
-def list_transactions(asker: Asker, request: Any, perform: Perform) -> Any:
+def list_transactions(
+    asker: Asker, request: object, perform: Perform[object, ListTransactionsResponse]
+) -> Later[ListTransactionsResponse]:
     """List the transactions whose transactional ids the caller may describe."""
 
-    def visible(response: ListTransactionsResponse) -> Any:
+    def visible(response: ListTransactionsResponse) -> Later[ListTransactionsResponse]:
         states = response.transaction_states
         names = [state.transactional_id for state in states]
 
@@ -230,7 +240,11 @@ def list_transactions(asker: Asker, request: Any, perform: Perform) -> Any:
     return then(perform(request), visible)
 
 
-def describe_cluster(asker: Asker, request: DescribeClusterRequest, perform: Perform) -> Any:
+def describe_cluster(
+    asker: Asker,
+    request: DescribeClusterRequest,
+    perform: Perform[DescribeClusterRequest, DescribeClusterResponse],
+) -> Later[DescribeClusterResponse]:
     """Answer every caller; describing the brokers needs no right.
 
     Add the caller's operations if requested.

@@ -7,21 +7,31 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from kshim.access.asker import ERRORS, Asker, Divided, Resource
 from kshim.answering import Broker
 from kshim.answering import error_answers as errors
 from kshim.answering.divide import merged
 from kshim.cluster.acl import CLUSTER_NAME, AclOperation, AclResource
-from kshim.turns.later import Promise, then
+from kshim.turns.later import Later, Promise, then
 from schemas.error_code import ErrorCode
 from schemas.mapped import Chained, Mapped
 
-Perform = Callable[[Any], Any]
-Rule = Callable[[Asker, Any, Perform], Any]
+Q = TypeVar("Q")
+R = TypeVar("R")
+Perform: TypeAlias = Callable[[Q], Later[R]]
+"""Answers a request."""
+Rule = Callable[[Asker, Any, Perform[Any, Any]], Any]
+"""Each API has a type of request and of response; the table has the rules of all of them."""
 Spared = Callable[[Broker, Any], Collection[str]]
 """Returns the names in a request that the API refuses for another reason, whatever the caller may do."""
+
+
+class GeneralRule(Protocol):
+    """A rule for requests of any API."""
+
+    def __call__(self, asker: Asker, request: Q, perform: Perform[Q, R], /) -> Later[R]: ...
 
 
 class Need(NamedTuple):
@@ -33,13 +43,13 @@ class Need(NamedTuple):
     """The request's field with the resource's name; empty for the cluster."""
 
 
-def whole(*wanted: Need, message: str = "") -> Rule:
+def whole(*wanted: Need, message: str = "") -> GeneralRule:
     """Make a rule that refuses the whole request if a need is not met, with the error of the first such need.
 
     message: of the refusal; if empty, it says which permission is needed.
     """
 
-    def rule(asker: Asker, request: Any, perform: Perform) -> Any:
+    def rule(asker: Asker, request: Q, perform: Perform[Q, R]) -> Later[R]:
         for operation, resource, named in wanted:
             if not asker.may(operation, resource, getattr(request, named) if named else CLUSTER_NAME):
                 return refused(asker, request, perform, ERRORS[resource], message or needs(operation))
@@ -61,21 +71,21 @@ def each(
     named: str = "name",
     spared: Spared | None = None,
     message: str = "",
-) -> Rule:
+) -> GeneralRule:
     """Make a rule that refuses single entries of an array; the API answers the others.
 
     named: the entry's field with the resource's name; an entry may also be the name itself, or have a topic
     id instead. spared: entries that are not checked. message: of each refusal.
     """
 
-    def rule(asker: Asker, request: Any, perform: Perform) -> Any:
+    def rule(asker: Asker, request: Any, perform: Perform[Any, R]) -> Later[R]:
         left_out = spared(asker.broker, request) if spared is not None else ()
 
-        def resource_of(entry: Any) -> Resource | None:
+        def resource_of(entry: object) -> Resource | None:
             name = name_of(asker.broker, entry, named)
             return None if name is None or name in left_out else (resource, name)
 
-        def answer(divided: Divided) -> Any:
+        def answer(divided: Divided) -> Later[R]:
             kept, denied = divided
             if not denied:
                 return perform(request)
@@ -87,7 +97,7 @@ def each(
     return rule
 
 
-def name_of(broker: Broker, entry: Any, named: str = "name") -> str | None:
+def name_of(broker: Broker, entry: object, named: str = "name") -> str | None:
     """The name of an entry's resource; None if the entry has the id of a topic that does not exist."""
     if isinstance(entry, str):
         return entry
@@ -99,7 +109,9 @@ def name_of(broker: Broker, entry: Any, named: str = "name") -> str | None:
     return None if topic is None else topic.name
 
 
-def refused(asker: Asker, request: Any, perform: Perform, error: ErrorCode, message: str = "") -> Any:
+def refused(
+    asker: Asker, request: Q, perform: Perform[Q, R], error: ErrorCode, message: str = ""
+) -> Later[R]:
     """Return the response that refuses a whole request.
 
     If the request names nothing, the response has no place for an error; then the request is performed, which
@@ -109,7 +121,7 @@ def refused(asker: Asker, request: Any, perform: Perform, error: ErrorCode, mess
     return perform(request) if response is None else response
 
 
-def answer_with(asker: Asker, request: Any, error: ErrorCode, message: str | None = "") -> Any:
+def answer_with(asker: Asker, request: object, error: ErrorCode, message: str | None = "") -> Any:
     """Return the response with an error for everything that a request names; None if it names nothing.
 
     message: of the error. If it is empty, the response's default stays; None writes null.
@@ -129,8 +141,8 @@ def _with_message(value: Any, where: Iterable[str], message: str | None) -> Any:
 
 
 def joined(
-    asker: Asker, answer: Any, denied: Sequence[Any], error: ErrorCode, message: str | None = ""
-) -> Any:
+    asker: Asker, answer: Later[R], denied: Sequence[Any], error: ErrorCode, message: str | None = ""
+) -> Later[R]:
     """Add an error for each denied entry to an answer. If the whole answer is an error, nothing is added.
 
     The entries may be tens of thousands, so each is made only when it is written.

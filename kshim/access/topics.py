@@ -10,21 +10,22 @@ from typing import Any
 from uuid import UUID
 
 from kshim.access.asker import MOST_TOLD, Asker
-from kshim.access.rules import Perform, each, refused
+from kshim.access.rules import Perform, R, each, refused
 from kshim.answering import Broker
 from kshim.callers import Refused
 from kshim.cluster import fault_in_name
 from kshim.cluster.acl import AclOperation, AclResource
-from kshim.turns.later import gather, then
+from kshim.turns.later import Later, gather, then
 from kshim.turns.slices import in_slices
 from schemas.error_code import ErrorCode
-from schemas.messages.create_topics import CreatableTopicResult, CreateTopicsRequest
+from schemas.messages.create_topics import CreatableTopicResult, CreateTopicsRequest, CreateTopicsResponse
 from schemas.messages.delete_topics import (
     DeletableTopicResult,
     DeleteTopicsRequest,
+    DeleteTopicsResponse,
     DeleteTopicState,
 )
-from schemas.messages.fetch import FetchRequest
+from schemas.messages.fetch import FetchRequest, FetchResponse
 from schemas.messages.produce import ProduceRequest, ProduceResponse
 from schemas.records.batch import CorruptRecordBatch, is_transactional
 
@@ -42,7 +43,7 @@ ENTRY_US = 5
 _written = each("topic_data", AclOperation.WRITE, TOPIC)
 
 
-def produce(asker: Asker, request: ProduceRequest, perform: Perform) -> Any:
+def produce(asker: Asker, request: ProduceRequest, perform: Perform[ProduceRequest, Any]) -> Later[Any]:
     """Refuse topics that the caller may not write to.
 
     Transactional records also need the right to write with the transactional id. With acks=0 a refusal closes
@@ -85,7 +86,9 @@ def _is_transactional(request: ProduceRequest) -> bool:
         return False  # the API refuses the damaged batch
 
 
-def fetch(asker: Asker, request: FetchRequest, perform: Perform) -> Any:
+def fetch(
+    asker: Asker, request: FetchRequest, perform: Perform[FetchRequest, FetchResponse]
+) -> Later[FetchResponse]:
     """Set the check of each topic for when it is read, as a session may have more topics than the request."""
     asker.broker.fetch_sessions.read_with(request.session_id, asker.rights)
     if request.replica_id >= 0 or request.replica_state.replica_id >= 0:
@@ -110,7 +113,7 @@ def fetch(asker: Asker, request: FetchRequest, perform: Perform) -> Any:
 _end_offsets = each("topics", AclOperation.DESCRIBE, TOPIC, named="topic")
 
 
-def offset_for_leader_epoch(asker: Asker, request: Any, perform: Perform) -> Any:
+def offset_for_leader_epoch(asker: Asker, request: object, perform: Perform[object, R]) -> Later[R]:
     """Refuse topics that the caller may not describe. Brokers may ask for all topics."""
     if asker.may(AclOperation.CLUSTER_ACTION, AclResource.CLUSTER, quietly=True):
         return perform(request)
@@ -135,7 +138,9 @@ create_partitions = each("topics", AclOperation.ALTER, TOPIC, spared=_twice)
 _each_created = each("topics", AclOperation.CREATE, TOPIC, spared=_twice, message="Authorization failed.")
 
 
-def create_topics(asker: Asker, request: CreateTopicsRequest, perform: Perform) -> Any:
+def create_topics(
+    asker: Asker, request: CreateTopicsRequest, perform: Perform[CreateTopicsRequest, CreateTopicsResponse]
+) -> Later[CreateTopicsResponse]:
     """Create the topics that the caller may create: all with the right to create in the cluster, else each
     one with a right to it.
 
@@ -143,11 +148,14 @@ def create_topics(asker: Asker, request: CreateTopicsRequest, perform: Perform) 
     """
     names = list({topic.name for topic in request.topics})
 
-    def performed(request: CreateTopicsRequest) -> Any:
+    def performed(request: CreateTopicsRequest) -> Later[CreateTopicsResponse]:
         describable = asker.may_each(AclOperation.DESCRIBE_CONFIGS, TOPIC, names, quietly=True)
-        return gather([perform(request), describable], hidden)
+        both: list[Later[Any]] = [perform(request), describable]
+        return gather(both, hidden)
 
-    def hidden(both: Sequence[Any]) -> Any:
+    def hidden(both: Sequence[Any]) -> CreateTopicsResponse:
+        response: CreateTopicsResponse
+        describable: set[str]
         response, describable = both
         if len(describable) == len(names):
             return response
@@ -166,7 +174,9 @@ def _told(topic: CreatableTopicResult, describable: Collection[str]) -> Creatabl
     )
 
 
-def delete_topics(asker: Asker, request: DeleteTopicsRequest, perform: Perform) -> Any:
+def delete_topics(
+    asker: Asker, request: DeleteTopicsRequest, perform: Perform[DeleteTopicsRequest, DeleteTopicsResponse]
+) -> Later[DeleteTopicsResponse]:
     """Delete the topics that the caller may delete: all with the right to delete the cluster, else each one
     with a right to it.
 
@@ -188,16 +198,16 @@ def delete_topics(asker: Asker, request: DeleteTopicsRequest, perform: Perform) 
 def _delete_allowed(
     asker: Asker,
     request: DeleteTopicsRequest,
-    perform: Perform,
+    perform: Perform[DeleteTopicsRequest, DeleteTopicsResponse],
     wanted: Sequence[DeleteTopicState],
     names: Sequence[str | None],
-) -> Any:
+) -> Later[DeleteTopicsResponse]:
     """Refuse the topics that the caller may not delete, and delete the others. names: those of `wanted`; None
     for an entry that the API refuses.
     """
     asked = [name for name in dict.fromkeys(names) if name is not None]
 
-    def answer(allowed: Sequence[set[str]]) -> Any:
+    def answer(allowed: Sequence[set[str]]) -> Later[DeleteTopicsResponse]:
         described, deleted = allowed
         topics = asker.broker.cluster.topics
 
@@ -222,10 +232,10 @@ def _delete_allowed(
 def _delete_others(
     asker: Asker,
     request: DeleteTopicsRequest,
-    perform: Perform,
+    perform: Perform[DeleteTopicsRequest, DeleteTopicsResponse],
     wanted: Sequence[DeleteTopicState],
     refusals: Sequence[DeletableTopicResult | None],
-) -> Any:
+) -> Later[DeleteTopicsResponse]:
     """Delete the topics without a refusal, and add the refusals to the answer."""
     refused = tuple(each for each in refusals if each is not None)
     if not refused:

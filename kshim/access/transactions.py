@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 from kshim.access.asker import ERRORS, Asker
-from kshim.access.rules import Need, Perform, each, refused, whole
+from kshim.access.rules import Need, Perform, R, each, refused, whole
 from kshim.api.add_partitions_to_txn import FIRST_VERSION_FOR_BROKERS
 from kshim.api.init_producer_id import NONE
 from kshim.cluster import INTERNAL_TOPICS, Topic
 from kshim.cluster.acl import AclOperation, AclResource
 from kshim.coordination.transactions.requests import by_topic
-from kshim.turns.later import then
+from kshim.turns.later import Later, then
 from schemas.error_code import ErrorCode
 from schemas.mapped import Mapped
 from schemas.messages.add_partitions_to_txn import (
@@ -36,7 +35,11 @@ TRANSACTIONAL_ID = AclResource.TRANSACTIONAL_ID
 _of_broker = whole(Need(AclOperation.CLUSTER_ACTION))
 
 
-def init_producer_id(asker: Asker, request: InitProducerIdRequest, perform: Perform) -> Any:
+def init_producer_id(
+    asker: Asker,
+    request: InitProducerIdRequest,
+    perform: Perform[InitProducerIdRequest, InitProducerIdResponse],
+) -> Later[InitProducerIdResponse]:
     """Check the right to write with the transactional id.
 
     Without a transactional id, the caller must be allowed to write idempotently, or to any topic (KIP-679).
@@ -51,7 +54,11 @@ def init_producer_id(asker: Asker, request: InitProducerIdRequest, perform: Perf
     return InitProducerIdResponse(error_code=error, producer_id=NONE, producer_epoch=NONE)
 
 
-def add_partitions_to_txn(asker: Asker, request: AddPartitionsToTxnRequest, perform: Perform) -> Any:
+def add_partitions_to_txn(
+    asker: Asker,
+    request: AddPartitionsToTxnRequest,
+    perform: Perform[AddPartitionsToTxnRequest, AddPartitionsToTxnResponse],
+) -> Later[AddPartitionsToTxnResponse]:
     """Check the rights to the transactional id and to all topics; internal topics are always refused.
 
     If one topic is refused, none is added. From v4 on, only brokers may send the request.
@@ -63,7 +70,7 @@ def add_partitions_to_txn(asker: Asker, request: AddPartitionsToTxnRequest, perf
         return refused(asker, request, perform, ERRORS[TRANSACTIONAL_ID])
     names = {topic.name for topic in request.v3_and_below_topics}
 
-    def answer(allowed: set[str]) -> Any:
+    def answer(allowed: set[str]) -> Later[AddPartitionsToTxnResponse]:
         if allowed.issuperset(names):
             return perform(request)
         made = partial(_not_added, allowed, dict(asker.broker.cluster.topics))
@@ -99,7 +106,7 @@ def _not_added(
     )
 
 
-def write_txn_markers(asker: Asker, request: Any, perform: Perform) -> Any:
+def write_txn_markers(asker: Asker, request: object, perform: Perform[object, R]) -> Later[R]:
     """Allow brokers, and administrators, who end hanging transactions (KIP-664)."""
     if asker.may(AclOperation.ALTER, CLUSTER, quietly=True):
         return perform(request)
@@ -109,10 +116,14 @@ def write_txn_markers(asker: Asker, request: Any, perform: Perform) -> Any:
 _described = each("transactional_ids", AclOperation.DESCRIBE, TRANSACTIONAL_ID)
 
 
-def describe_transactions(asker: Asker, request: DescribeTransactionsRequest, perform: Perform) -> Any:
+def describe_transactions(
+    asker: Asker,
+    request: DescribeTransactionsRequest,
+    perform: Perform[DescribeTransactionsRequest, DescribeTransactionsResponse],
+) -> Later[DescribeTransactionsResponse]:
     """Describe the transactions that the caller may describe, with the topics that it may describe."""
 
-    def visible(response: DescribeTransactionsResponse) -> Any:
+    def visible(response: DescribeTransactionsResponse) -> Later[DescribeTransactionsResponse]:
         states = response.transaction_states
         names = list({topic.topic for state in states for topic in state.topics})
 
