@@ -19,7 +19,7 @@ import re
 import struct
 from collections.abc import Callable, Iterable, Mapping, Set
 from functools import lru_cache
-from typing import Any, Final, Protocol, Self
+from typing import Any, BinaryIO, Final, Protocol, Self
 from uuid import UUID
 
 import construct
@@ -65,12 +65,12 @@ def java_int(value: int) -> int:
     return (value + 0x8000_0000 & 0xFFFF_FFFF) - 0x8000_0000
 
 
-def size_left(stream: Any) -> int:
+def size_left(stream: BinaryIO) -> int:
     """The number of bytes of the stream that have not been read."""
     return int(construct.stream_size(stream) - stream.tell())
 
 
-def read(stream: Any, size: int, path: str) -> bytes:
+def read(stream: BinaryIO, size: int, path: str) -> bytes:
     """Read exactly `size` bytes. Never requests more bytes than the stream has."""
     if size > size_left(stream):
         raise construct.StreamError(f"{size} bytes announced, {size_left(stream)} left", path=path)
@@ -87,7 +87,7 @@ class Fixed(construct.FormatField):  # type: ignore[misc]
         self.smallest: int = self.length
         self.compact = self
 
-    def _parse(self, stream: Any, context: Any, path: str) -> Any:
+    def _parse(self, stream: BinaryIO, context: object, path: str) -> Any:
         return struct.unpack(self.fmtstr, read(stream, self.length, path))[0]
 
     @property
@@ -109,10 +109,10 @@ class Uuid(construct.Construct):  # type: ignore[misc]
     def nullable(self) -> Uuid:
         raise TypeError("a uuid is never null; the nil uuid stands for none")
 
-    def _parse(self, stream: object, context: object, path: str) -> UUID:
+    def _parse(self, stream: BinaryIO, context: object, path: str) -> UUID:
         return to_uuid(read(stream, 16, path))
 
-    def _build(self, obj: UUID, stream: Any, context: Any, path: str) -> UUID:
+    def _build(self, obj: UUID, stream: BinaryIO, context: object, path: str) -> UUID:
         stream.write(obj.bytes)
         return obj
 
@@ -135,7 +135,7 @@ class Varint(construct.Construct):  # type: ignore[misc]
     def nullable(self) -> Varint:
         raise TypeError("a number is never null")
 
-    def _parse(self, stream: object, context: object, path: str) -> int:
+    def _parse(self, stream: BinaryIO, context: object, path: str) -> int:
         value = shift = 0
         while True:
             byte = read(stream, 1, path)[0]
@@ -148,7 +148,7 @@ class Varint(construct.Construct):  # type: ignore[misc]
         value &= (1 << self.bits) - 1
         return (value >> 1) ^ -(value & 1) if self.signed else value
 
-    def _build(self, obj: int, stream: Any, context: Any, path: str) -> int:
+    def _build(self, obj: int, stream: BinaryIO, context: object, path: str) -> int:
         low, high = (-(1 << self.bits - 1), 1 << self.bits - 1) if self.signed else (0, 1 << self.bits)
         if not low <= obj < high:
             raise construct.IntegerError(f"{obj} is outside {low}..{high - 1}", path=path)
@@ -193,7 +193,7 @@ class Counted(construct.Construct):  # type: ignore[misc]
     def smallest(self) -> int:
         return 1 if self.is_compact else self.plain_length.smallest
 
-    def _parse(self, stream: object, context: object, path: str) -> object:
+    def _parse(self, stream: BinaryIO, context: object, path: str) -> object:
         if self.is_compact:
             length = java_int(uvarint._parse(stream, context, path) - 1)
         else:
@@ -204,7 +204,7 @@ class Counted(construct.Construct):  # type: ignore[misc]
             raise construct.RangeError("null, where null is not allowed", path=path)
         return None
 
-    def _build(self, obj: object, stream: object, context: object, path: str) -> object:
+    def _build(self, obj: object, stream: BinaryIO, context: object, path: str) -> object:
         if obj is None and not self.is_nullable:
             raise construct.RangeError("None, where null is not allowed", path=path)
         content = None if obj is None else self.content(obj)
@@ -221,10 +221,10 @@ class Counted(construct.Construct):  # type: ignore[misc]
         """The bytes or elements of a value; their number is the length."""
         return obj
 
-    def parse_content(self, length: int, stream: object, context: object, path: str) -> object:
+    def parse_content(self, length: int, stream: BinaryIO, context: object, path: str) -> object:
         return read(stream, length, path)
 
-    def build_content(self, content: Any, stream: Any, context: Any, path: str) -> None:
+    def build_content(self, content: Any, stream: BinaryIO, context: object, path: str) -> None:
         stream.write(content)
 
 
@@ -268,7 +268,7 @@ class String(Counted):
             raise construct.StringError(f"a string of {len(data)} bytes")
         return data
 
-    def parse_content(self, length: int, stream: object, context: object, path: str) -> str:
+    def parse_content(self, length: int, stream: BinaryIO, context: object, path: str) -> str:
         if length > MAX_STRING_BYTES:
             raise construct.StringError(f"a string of {length} bytes", path=path)
         return read(stream, length, path).decode("utf-8", NO_UTF8)
@@ -292,7 +292,7 @@ class Records(Bytes):
     def __init__(self, *, is_compact: bool = False, is_nullable: bool = True) -> None:
         super().__init__(is_compact=is_compact, is_nullable=is_nullable)
 
-    def parse_content(self, length: int, stream: object, context: object, path: str) -> memoryview:
+    def parse_content(self, length: int, stream: BinaryIO, context: object, path: str) -> memoryview:
         return memoryview(read(stream, length, path))
 
 
@@ -313,14 +313,14 @@ class Array(Counted):
         now = {"is_compact": self.is_compact, "is_nullable": self.is_nullable}
         return type(self)(self.element, **now | changes)
 
-    def parse_content(self, length: int, stream: object, context: object, path: str) -> tuple[object, ...]:
+    def parse_content(self, length: int, stream: BinaryIO, context: object, path: str) -> tuple[object, ...]:
         # An element of no bytes counts as one byte: else a length could announce 2**31 - 1 of them.
         if length * max(self.element.smallest, 1) > size_left(stream):
             reason = f"{length} elements announced, {size_left(stream)} bytes left"
             raise construct.RangeError(reason, path=path)
         return tuple(self.element._parse(stream, context, path) for _ in range(length))
 
-    def build_content(self, content: Iterable[object], stream: object, context: object, path: str) -> None:
+    def build_content(self, content: Iterable[object], stream: BinaryIO, context: object, path: str) -> None:
         for value in content:
             self.element._build(value, stream, context, path)
 
@@ -337,11 +337,11 @@ class Nullable(construct.Construct):  # type: ignore[misc]
         self.compact = self
         self.nullable = self
 
-    def _parse(self, stream: object, context: object, path: str) -> object:
+    def _parse(self, stream: BinaryIO, context: object, path: str) -> object:
         mark = int8._parse(stream, context, path)
         return None if mark < 0 else self.element._parse(stream, context, path)
 
-    def _build(self, obj: object, stream: object, context: object, path: str) -> object:
+    def _build(self, obj: object, stream: BinaryIO, context: object, path: str) -> object:
         int8._build(-1 if obj is None else 1, stream, context, path)
         if obj is not None:
             self.element._build(obj, stream, context, path)
@@ -364,7 +364,7 @@ class TaggedFields(construct.Construct):  # type: ignore[misc]
         self.known = known
         self.of_others = of_others
 
-    def _parse(self, stream: object, context: object, path: str) -> dict[str, object]:
+    def _parse(self, stream: BinaryIO, context: object, path: str) -> dict[str, object]:
         values = {name: default for name, _, default in self.known.values()}
         unknown = []
         for _ in range(java_int(uvarint._parse(stream, context, path))):
@@ -379,7 +379,7 @@ class TaggedFields(construct.Construct):  # type: ignore[misc]
                 unknown.append((tag, read(stream, size, path)))
         return values | {"unknown_tags": tuple(unknown)}
 
-    def _build(self, obj: Mapping[str, Any], stream: Any, context: Any, path: str) -> object:
+    def _build(self, obj: Mapping[str, Any], stream: BinaryIO, context: object, path: str) -> object:
         tagged = dict(obj["unknown_tags"])
         for tag, (name, wire, default) in self.known.items():
             if obj[name] != default:
@@ -407,13 +407,13 @@ class Entity(construct.Struct):  # type: ignore[misc]
         self.tagged = tagged
         self.smallest: int = sum(sub.subcon.smallest for sub in self.subcons)
 
-    def _parse(self, stream: object, context: object, path: str) -> object:
+    def _parse(self, stream: BinaryIO, context: object, path: str) -> object:
         values = super()._parse(stream, context, path)
         del values["_io"]
         tagged = values.pop("tagged", {})
         return self.entity(**values, **tagged)
 
-    def _build(self, obj: object, stream: object, context: object, path: str) -> object:
+    def _build(self, obj: object, stream: BinaryIO, context: object, path: str) -> object:
         values = {name: getattr(obj, name) for name, _ in self.fields}
         if self.tagged:
             names = ["unknown_tags", *(name for name, _, _ in self.tagged.known.values())]

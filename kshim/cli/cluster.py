@@ -5,13 +5,17 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import click
 
 from kshim.cli.asking import ask_server, of_running_server
 from kshim.cli.lines import print_line
 from kshim.cli.tables import print_table
+
+if TYPE_CHECKING:
+    from kshim.control.rows import Json
+
 
 _NO_LEADER = -1
 
@@ -130,7 +134,7 @@ def say_moved(moved: dict[str, object]) -> None:
     print_line(f"{partition}: led by broker {moved['to']}, previously by {before}; epoch {epoch}")
 
 
-def _addresses(broker: Mapping[str, Any]) -> str:
+def _addresses(broker: Json) -> str:
     """A broker's address; if it has several listeners, the address of each."""
     listeners: Mapping[str, str] = broker["listeners"]
     if len(listeners) == 1:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from kshim.recorder.scores import remarks
 from kshim.recorder.story import listed, seconds
 
+if TYPE_CHECKING:
+    from kshim.control.rows import Json
+
+
 TITLES = ("Group", "State", "Members", "Lag", "Rebalances in 10 min", "Last rebalance", "Remarks")
 
 
-def row(group: Mapping[str, Any], now_ms: int) -> Sequence[str]:
+def row(group: Json, now_ms: int) -> Sequence[str]:
     """The cells of one group's row, in the order of TITLES."""
     return (
         group["group_id"],
@@ -24,13 +28,13 @@ def row(group: Mapping[str, Any], now_ms: int) -> Sequence[str]:
     )
 
 
-def last_rebalance(group: Mapping[str, Any], now_ms: int) -> str:
+def last_rebalance(group: Json, now_ms: int) -> str:
     """How long ago the group's last rebalance ended, and its cause."""
     last = group["last"]
     return "-" if last is None else f"{_ago(now_ms - last['ended_ms'])} ago: {last['cause']}"
 
 
-def _remarks(group: Mapping[str, Any], now_ms: int) -> list[str]:
+def _remarks(group: Json, now_ms: int) -> list[str]:
     """Remarks about what deserves a look now."""
     found = remarks(group["scores"])
     if not group["because"]:

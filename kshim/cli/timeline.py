@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from kshim.recorder.one_line import on_one_line
 from kshim.recorder.story import seconds
+
+if TYPE_CHECKING:
+    from kshim.control.rows import Json
+
 
 WIDTH = 60
 MOST_ROWS = 20
@@ -18,7 +22,7 @@ LEGEND = (
 )
 
 
-def timeline(rebalance: Mapping[str, Any]) -> Iterator[str]:
+def timeline(rebalance: Json) -> Iterator[str]:
     """The lines of the drawing; none if the rebalance took no time or has no members."""
     began_ms, members = rebalance["began_ms"], rebalance["members"]
     times = [each["assigned_ms"] or each["gone_ms"] or 0 for each in members]
@@ -38,7 +42,7 @@ def timeline(rebalance: Mapping[str, Any]) -> Iterator[str]:
     yield f"{'':{width}}  {LEGEND}"
 
 
-def _cell(rebalance: Mapping[str, Any], member: Mapping[str, Any], at_ms: float) -> str:
+def _cell(rebalance: Json, member: Json, at_ms: float) -> str:
     """The character that shows what a member was doing at one moment."""
     told_ms = member["told_ms"] or member["joined_ms"]
     for since_ms, shown in (

@@ -5,10 +5,9 @@ from __future__ import annotations
 import sys
 import time
 from collections import deque
-from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -19,6 +18,8 @@ from kshim.recorder.one_line import on_one_line
 
 if TYPE_CHECKING:
     from rich.console import Group
+
+    from kshim.control.rows import Json
 
 EVENTS = 8
 """Most lines about the latest events."""
@@ -52,7 +53,7 @@ def top(path: Path, every_s: float) -> None:
         return
     from rich.live import Live
 
-    events: deque[Mapping[str, object]] = deque(maxlen=EVENTS)
+    events: deque[Json] = deque(maxlen=EVENTS)
     before, last = known, 0
     took_s, looked_s = 0.0, time.monotonic()
     with Live(screen=True, auto_refresh=False) as live:
@@ -66,7 +67,7 @@ def top(path: Path, every_s: float) -> None:
             took_s, looked_s = time.monotonic() - looked_s, time.monotonic()
 
 
-def _screen(known: dict[str, Any], rates: dict[str, float], events: deque[Mapping[str, Any]]) -> Group:
+def _screen(known: Json, rates: dict[str, float], events: deque[Json]) -> Group:
     from rich.console import Group
     from rich.table import Table
     from rich.text import Text
@@ -87,7 +88,7 @@ def _screen(known: dict[str, Any], rates: dict[str, float], events: deque[Mappin
     return Group(title, table, *rest, *lines)
 
 
-def _rates(known: dict[str, Any], before: dict[str, Any], took_s: float) -> dict[str, float]:
+def _rates(known: Json, before: Json, took_s: float) -> dict[str, float]:
     """Records per second that each group has committed since `before`."""
     earlier = {group["group_id"]: group["committed"] for group in before["groups"]}
     if took_s <= 0:

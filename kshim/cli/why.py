@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -15,6 +15,10 @@ from kshim.cli.lines import print_line
 from kshim.cli.tables import print_table
 from kshim.cli.timeline import timeline
 from kshim.recorder.story import listed, seconds
+
+if TYPE_CHECKING:
+    from kshim.control.rows import Json
+
 
 MOST_ROWS = 10
 WAITS = {
@@ -80,7 +84,7 @@ def _chosen(
     return found
 
 
-def _now(group: str, now: Mapping[str, Any] | None, now_ms: int) -> list[str]:
+def _now(group: str, now: Json | None, now_ms: int) -> list[str]:
     if now is None:
         return [f"Group {group} does not exist any more."]
     count = len(now["members"])
@@ -95,7 +99,7 @@ def _now(group: str, now: Mapping[str, Any] | None, now_ms: int) -> list[str]:
     return lines
 
 
-def _print_rows(rebalances: Sequence[dict[str, Any]]) -> None:
+def _print_rows(rebalances: Sequence[Json]) -> None:
     rows = [
         (
             str(each["generation"]),
@@ -110,7 +114,7 @@ def _print_rows(rebalances: Sequence[dict[str, Any]]) -> None:
     print_table(("Generation", "Began", "Took", "Because", "Who", "Moved"), rows)
 
 
-def _tell(rebalance: dict[str, Any]) -> None:
+def _tell(rebalance: Json) -> None:
     print_line()
     print_line(f"Generation {rebalance['generation']}, {time_of_day(rebalance['began_ms'])}")
     for sentence in rebalance["story"]:
@@ -119,5 +123,5 @@ def _tell(rebalance: dict[str, Any]) -> None:
         print_line(f"  {line}")
 
 
-def _name(rebalance: Mapping[str, Any], member_id: str) -> str:
+def _name(rebalance: Json, member_id: str) -> str:
     return next((m["name"] for m in rebalance["members"] if m["member_id"] == member_id), member_id)

@@ -28,7 +28,7 @@ from kshim.network.listeners import CannotListen
 
 if TYPE_CHECKING:
     from kshim.configs.config import Config
-    from kshim.storage.reactor import Reactor
+    from kshim.storage.reactor import Port, Reactor
 
 logger = logging.getLogger(__name__)
 
@@ -50,7 +50,7 @@ class ControlSocket:
         self._path = path
         self._factory = _Requests(commands)
         self._reactor = reactor
-        self._port: Any = None
+        self._port: Port | None = None
         self._open = ExitStack()
 
     def open(self) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from twisted.internet.defer import Deferred, maybeDeferred, succeed
 from twisted.internet.error import CannotListenError
@@ -15,7 +15,7 @@ from kshim.http.routes import new_routes
 from kshim.network.listeners import CannotListen
 
 if TYPE_CHECKING:
-    from kshim.storage.reactor import Reactor
+    from kshim.storage.reactor import Port, Reactor
 
 
 class HttpListener:
@@ -25,7 +25,7 @@ class HttpListener:
         self._facts = facts
         self._token = token
         self._reactor = reactor
-        self._port: Any = None
+        self._port: Port | None = None
         self._site: Site | None = None
 
     def open(self, address: Endpoint) -> Endpoint:

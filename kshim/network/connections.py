@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections import deque
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from twisted.internet.defer import Deferred
 from twisted.internet.protocol import Factory
@@ -16,6 +16,10 @@ from kshim.network.pace import Pace
 from kshim.network.places import Places
 from kshim.network.states import Wait
 from kshim.storage.clock import Timer, TimerClock
+
+if TYPE_CHECKING:
+    from kshim.storage.reactor import Port
+
 
 logger = logging.getLogger(__name__)
 
@@ -33,7 +37,7 @@ class Entrance(Factory):
     def __init__(self, shared: Shared, connections: Connections) -> None:
         self.shared = shared
         self.connections = connections
-        self.port: Any = None
+        self.port: Port | None = None
         """The port, which accepts nothing while connections wait; None if it is not open."""
         self._arrived: deque[Connection] = deque()  # the first waits for its time, the others for the first
 

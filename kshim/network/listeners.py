@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 from twisted.internet.defer import Deferred, gatherResults, maybeDeferred, succeed
 from twisted.internet.error import CannotListenError
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from kshim.network.gate import GateContext
     from kshim.network.tls import Tls
-    from kshim.storage.reactor import Reactor
+    from kshim.storage.reactor import Port, Reactor
 
 _ATTEMPTS = 20
 
@@ -53,7 +53,7 @@ class Listener:
         self.tls = tls
         self._entrance = entrance
         self._reactor = reactor
-        self._port: Any = None
+        self._port: Port | None = None
         self._kept: socket.socket | None = None
         self.name = config.name
         self.address = config.bind

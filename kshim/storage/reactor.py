@@ -20,6 +20,8 @@ class Port(Protocol):
     """Makes the transport of a new connection."""
 
     def getHost(self) -> IPv4Address | IPv6Address: ...  # noqa: N802, Twisted's name
+    def startReading(self) -> None: ...  # noqa: N802
+    def stopReading(self) -> None: ...  # noqa: N802
     def stopListening(self) -> Deferred[None]: ...  # noqa: N802, Twisted's name
 
 

@@ -30,6 +30,8 @@ from schemas.messages.offset_fetch import (
 )
 
 if TYPE_CHECKING:
+    from twisted.python.failure import Failure
+
     from kshim.storage.reactor import Reactor
 
 
@@ -232,5 +234,5 @@ def _answer(waiting: _Waiting, group_id: str, answer: object) -> None:
         each.callback(answer)
 
 
-def _log_fault(failure: Any) -> None:
+def _log_fault(failure: Failure) -> None:
     logger.error("a fault of ours: %s", failure.getTraceback())

@@ -52,6 +52,7 @@ from schemas.messages.offset_delete import (
 
 if TYPE_CHECKING:
     from twisted.internet.interfaces import IReactorTime
+    from twisted.python.failure import Failure
 
     from kshim.storage.reactor import Reactor
 
@@ -345,5 +346,5 @@ def _delete(group_id: str, partitions: Iterable[Partition]) -> OffsetDeleteReque
     )
 
 
-def _log_fault(failure: Any) -> None:
+def _log_fault(failure: Failure) -> None:
     logger.error("a fault of ours: %s", failure.getTraceback())

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from twisted.internet.defer import CancelledError, Deferred
 
@@ -28,6 +28,10 @@ from kshim.upstream.shards.mirrored import MOST_AT_ONCE, MirroredOffsets, Offset
 from kshim.upstream.upstream_groups import DESCRIBE, FETCH, UpstreamGroups, offsets_of
 from schemas.error_code import ErrorCode
 from schemas.internal_topics.group_metadata_log import OffsetCommitValue
+
+if TYPE_CHECKING:
+    from twisted.python.failure import Failure
+
 
 logger = logging.getLogger(__name__)
 
@@ -214,6 +218,6 @@ class Renewal:
                 call.cancel()
 
 
-def _log_unless_stopped(failure: Any) -> None:
+def _log_unless_stopped(failure: Failure) -> None:
     if failure.check(CancelledError) is None:
         logger.error("a fault of ours: %s", failure.getTraceback())

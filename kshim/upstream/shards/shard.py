@@ -7,7 +7,7 @@ import random
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Protocol
 
 from twisted.internet.defer import Deferred, DeferredSemaphore, fail
 from twisted.python.failure import Failure
@@ -202,7 +202,7 @@ class Shard:
         self._attempt += 1
         Deferred.fromCoroutine(self._take_over(self._attempt, after_s)).addErrback(self._failed)
 
-    def _failed(self, failure: Any) -> None:
+    def _failed(self, failure: Failure) -> None:
         if failure.check(_CalledOff) is None:
             logger.error(
                 "shard %d cannot be taken over by a fault of ours: %s", self.index, failure.getTraceback()
