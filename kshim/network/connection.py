@@ -277,13 +277,14 @@ class Connection(Protocol):
         if self._in_turn:
             return
         rounds, seconds = self.shared.rounds, self.shared.clock.seconds
-        began_s = seconds()
-        used_s = 0.0
+        began_s = now_s = seconds()
+        left_s = ROUND_S - rounds.used_s
+        until_s = began_s + (left_s if left_s < SHARE_S else SHARE_S)
         self._in_turn = True
         try:
             while self._state is State.READING:
-                if used_s >= SHARE_S or rounds.used_s >= ROUND_S:
-                    self._stand_in_line(is_fresh=used_s < SHARE_S)
+                if now_s >= until_s:
+                    self._stand_in_line(is_fresh=now_s - began_s < SHARE_S)
                     break
                 frame = self._frames.next_frame()
                 if frame is None:
@@ -291,14 +292,15 @@ class Connection(Protocol):
                 self._request(frame)
                 if self._outgoing_bytes >= WRITE_BYTES:
                     self._send()
-                used_s = seconds() - began_s
+                now_s = seconds()
         except FrameError as error:
             self._refuse_bytes(error)
         finally:
             self._in_turn = False
         self._send()
-        if used_s:
-            rounds.use(used_s)
+        rounds.used_s += now_s - began_s
+        if rounds.used_s >= ROUND_S:
+            rounds.end()
 
     def _stand_in_line(self, *, is_fresh: bool) -> None:
         """Wait until others have had their turn, then read on."""

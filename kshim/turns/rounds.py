@@ -30,13 +30,11 @@ class Rounds:
         self._busy: deque[Callable[[], object]] = deque()
         self._is_due = False
         self.used_s = 0.0
-        """How much of this round is used."""
+        """How much of this round is used. A connection adds its time, and calls `end` beyond ROUND_S."""
 
-    def use(self, used_s: float) -> None:
-        """Count what a connection has used."""
-        self.used_s += used_s
-        if self.used_s >= ROUND_S:
-            self._begin_later()
+    def end(self) -> None:
+        """Begin the next round soon, because this one is used up."""
+        self._begin_later()
 
     def stand_in_line(self, go_on: Callable[[], object], *, is_fresh: bool) -> None:
         """Have `go_on()` called in one of the next rounds. is_fresh: before all that are not."""

@@ -88,7 +88,9 @@ def test_a_connection_with_much_to_do_gives_way_to_others(server: Server) -> Non
 
 def test_a_connection_waits_for_its_round_while_others_have_used_the_last_one(server: Server) -> None:
     server.answers = bytes.upper
-    server.connection.shared.rounds.use(ROUND_S)
+    rounds = server.connection.shared.rounds
+    rounds.used_s = ROUND_S
+    rounds.end()
     server.send(b"a")
     assert server.requests == []
     server.clock.advance(0)

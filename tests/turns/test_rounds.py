@@ -67,11 +67,9 @@ def test_a_fresh_turn_comes_first_but_each_round_has_a_busy_one(line: Line) -> N
     assert line.round() == ["fresh"]
 
 
-def test_a_round_is_over_when_its_time_is_used(line: Line) -> None:
-    line.rounds.use(ROUND_S / 2)
-    assert line.rounds.used_s < ROUND_S
-    line.rounds.use(ROUND_S / 2)
-    assert line.rounds.used_s >= ROUND_S
+def test_a_round_that_is_used_up_is_followed_by_another(line: Line) -> None:
+    line.rounds.used_s = ROUND_S
+    line.rounds.end()
     line.clock.advance(0)
     assert line.rounds.used_s == 0
     assert not line.clock.getDelayedCalls()
