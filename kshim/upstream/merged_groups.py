@@ -169,14 +169,20 @@ class MergedGroups:
         return then(ours, partial(self._fetched, context, FETCH_STABLE if is_stable else FETCH))
 
     def _fetched(
-        self, context: RequestContext, question: Question, ours: OffsetFetchResponseGroup
+        self,
+        context: RequestContext,
+        question: Question[OffsetFetchResponseGroup],
+        ours: OffsetFetchResponseGroup,
     ) -> Later[OffsetFetchResponseGroup]:
         if ours.error_code or ours.topics or self._groups.see(ours.group_id) is not None:
             return ours
         return Deferred.fromCoroutine(self._fetched_there(context, question, ours))
 
     async def _fetched_there(
-        self, context: RequestContext, question: Question, ours: OffsetFetchResponseGroup
+        self,
+        context: RequestContext,
+        question: Question[OffsetFetchResponseGroup],
+        ours: OffsetFetchResponseGroup,
     ) -> OffsetFetchResponseGroup:
         theirs: OffsetFetchResponseGroup = await self._upstream.ask(question, ours.group_id)
         if self._is_hidden(theirs.error_code, ours.group_id):

@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from twisted.internet.defer import Deferred, DeferredSemaphore, gatherResults
 
@@ -46,14 +46,18 @@ CLASSIC = "classic"
 FIRST_LIST_WITH_TYPES = 5
 
 
-class Question(NamedTuple):
+A = TypeVar("A", covariant=True)
+"""An answer about one group."""
+
+
+class Question(NamedTuple, Generic[A]):
     """A question that one request can ask about many groups."""
 
     api_key: ApiKey
     request: Callable[[Sequence[str]], object]
-    answers: Callable[[Sequence[str], Any], Iterable[tuple[str, Any]]]
+    answers: Callable[[Sequence[str], Any], Iterable[tuple[str, A]]]
     """Divides a response into answers by group, given the groups that were asked for."""
-    refusal: Callable[[str, ErrorCode], Any]
+    refusal: Callable[[str, ErrorCode], A]
     """Makes the answer about a group whose coordinator cannot be asked."""
     newest: int = NEWEST
     first_with_many: int = 0
@@ -107,20 +111,20 @@ class UpstreamGroups:
     def __init__(self, reactor: Reactor, coordinators: UpstreamCoordinators) -> None:
         self._reactor = reactor
         self.coordinators = coordinators
-        self._gathered: dict[tuple[Question, int], _Waiting] = {}
+        self._gathered: dict[tuple[Question[object], int], _Waiting] = {}
         """The questions of this turn of the reactor, by question and newest version."""
         self._place = DeferredSemaphore(UNDER_WAY)
 
-    def ask(self, question: Question, group_id: str, newest: int = NEWEST) -> Deferred[Any]:
+    def ask(self, question: Question[A], group_id: str, newest: int = NEWEST) -> Deferred[A]:
         """Ask about one group; fires with the answer. newest: the newest version to use."""
         if not self._gathered:
             self._reactor.callLater(0, self._send)
         of_question = self._gathered.setdefault((question, min(newest, question.newest)), {})
-        answer: Deferred[Any] = Deferred()
+        answer: Deferred[A] = Deferred()
         of_question.setdefault(group_id, []).append(answer)
         return answer
 
-    def ask_many(self, question: Question, group_ids: Iterable[str]) -> Deferred[list[Any]]:
+    def ask_many(self, question: Question[A], group_ids: Iterable[str]) -> Deferred[list[A]]:
         """Ask about some groups; fires with the answers in the groups' order."""
         return gatherResults([self.ask(question, each) for each in group_ids])
 
@@ -157,7 +161,7 @@ class UpstreamGroups:
                 some = {each: waiting[each] for each in group_ids[first : first + MOST_AT_ONCE]}
                 self._place.run(self._ask, question, newest, some).addErrback(_log_fault)
 
-    async def _ask_all(self, question: Question, newest: int, waiting: _Waiting) -> None:
+    async def _ask_all(self, question: Question[object], newest: int, waiting: _Waiting) -> None:
         try:
             placed, errors = by_place((await self.coordinators.find(list(waiting))).items())
         except LinkError as error:
@@ -170,11 +174,16 @@ class UpstreamGroups:
         for group_id in list(waiting):  # the upstream has left these out
             _answer(waiting, group_id, question.refusal(group_id, ErrorCode.COORDINATOR_NOT_AVAILABLE))
 
-    def _ask(self, question: Question, newest: int, waiting: _Waiting) -> Deferred[None]:
+    def _ask(self, question: Question[object], newest: int, waiting: _Waiting) -> Deferred[None]:
         return Deferred.fromCoroutine(self._ask_all(question, newest, waiting))
 
     async def _ask_one(
-        self, address: Endpoint, question: Question, newest: int, group_ids: Sequence[str], waiting: _Waiting
+        self,
+        address: Endpoint,
+        question: Question[object],
+        newest: int,
+        group_ids: Sequence[str],
+        waiting: _Waiting,
     ) -> None:
         """Ask one coordinator. Groups that it does not answer stay in `waiting`."""
         try:
