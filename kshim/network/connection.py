@@ -33,7 +33,7 @@ from kshim.network.states import NEXT, Event, State, Wait
 from kshim.storage.clock import Timer, TimerClock
 from kshim.turns import Turn
 from kshim.turns.later import Afterwards, Later, Promised
-from kshim.turns.rounds import ROUND_S, SHARE_S, Rounds
+from kshim.turns.rounds import ROUND_S, Rounds
 from kshim.turns.unread import Unread
 from schemas.pieces import Pieces
 
@@ -278,13 +278,13 @@ class Connection(Protocol):
             return
         rounds, seconds = self.shared.rounds, self.shared.clock.seconds
         began_s = now_s = seconds()
-        left_s = ROUND_S - rounds.used_s
-        until_s = began_s + (left_s if left_s < SHARE_S else SHARE_S)
+        left_s, share_s = ROUND_S - rounds.used_s, rounds.share_s
+        until_s = began_s + (left_s if left_s < share_s else share_s)
         self._in_turn = True
         try:
             while self._state is State.READING:
                 if now_s >= until_s:
-                    self._stand_in_line(is_fresh=now_s - began_s < SHARE_S)
+                    self._stand_in_line(is_fresh=now_s - began_s < share_s)
                     break
                 frame = self._frames.next_frame()
                 if frame is None:

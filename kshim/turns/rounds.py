@@ -17,18 +17,24 @@ from kshim.storage.clock import Clock
 ROUND_S = 0.01
 SHARE_S = 0.002
 """A connection that has computed for as long has used its share of a round."""
+CROWD = 8
+CROWDED_SHARE_S = 0.000_25
+"""The share while more than CROWD connections that have used none yet stand in line. The last of them waits
+for the shares of all others."""
 
 
 class Rounds:
     """The round that is under way, and the line for the next ones."""
 
-    __slots__ = ("_busy", "_clock", "_fresh", "_is_due", "used_s")
+    __slots__ = ("_busy", "_clock", "_fresh", "_is_due", "share_s", "used_s")
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._fresh: deque[Callable[[], object]] = deque()
         self._busy: deque[Callable[[], object]] = deque()
         self._is_due = False
+        self.share_s = SHARE_S
+        """How long a connection may compute until it has used its share."""
         self.used_s = 0.0
         """How much of this round is used. A connection adds its time, and calls `end` beyond ROUND_S."""
 
@@ -39,6 +45,8 @@ class Rounds:
     def stand_in_line(self, go_on: Callable[[], object], *, is_fresh: bool) -> None:
         """Have `go_on()` called in one of the next rounds. is_fresh: before all that are not."""
         (self._fresh if is_fresh else self._busy).append(go_on)
+        if len(self._fresh) > CROWD:
+            self.share_s = CROWDED_SHARE_S
         self._begin_later()
 
     def next(self) -> Deferred[None]:
@@ -68,5 +76,7 @@ class Rounds:
                 break
             self._busy.popleft()()
             self.used_s = self._clock.seconds() - began_s
+        if len(self._fresh) <= CROWD:
+            self.share_s = SHARE_S
         if self._fresh or self._busy or self.used_s >= ROUND_S:
             self._begin_later()

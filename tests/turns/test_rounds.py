@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 from twisted.internet.task import Clock
 
-from kshim.turns.rounds import ROUND_S, Rounds
+from kshim.turns.rounds import CROWD, CROWDED_SHARE_S, ROUND_S, SHARE_S, Rounds
 from tests.turns.reactor_turn import one_turn
 
 
@@ -73,6 +73,16 @@ def test_a_round_that_is_used_up_is_followed_by_another(line: Line) -> None:
     line.clock.advance(0)
     assert line.rounds.used_s == 0
     assert not line.clock.getDelayedCalls()
+
+
+def test_shares_are_small_while_a_crowd_stands_in_line(line: Line) -> None:
+    for _ in range(CROWD):
+        line.stand("fresh", 2 * ROUND_S, is_fresh=True)
+    assert line.rounds.share_s == SHARE_S
+    line.stand("fresh", 2 * ROUND_S, is_fresh=True)
+    assert line.rounds.share_s == CROWDED_SHARE_S
+    line.round()
+    assert line.rounds.share_s == SHARE_S
 
 
 def test_a_turn_is_awaited(line: Line) -> None:
