@@ -28,7 +28,7 @@ SERVER_HISTORIES = 250
 ANSWER_TIMEOUT_S = 15
 STEP_TIMEOUT_S = 3
 """How long a step waits for its answers. Answers to parked requests come later, or never."""
-QUIET_S = 0.15
+QUIET_S = 0.04
 """A step ends when no answer has come for this long, as JoinGroup and Fetch may be parked."""
 REST_S = 5.0
 BOUNDS = Bounds()
