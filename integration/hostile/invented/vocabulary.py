@@ -11,10 +11,13 @@ from random import Random
 from typing import Any, Final
 from uuid import UUID
 
+from integration.hostile import victim
 from schemas.message import Value
 
 TOPICS: Final = ("narrow", "wide", "compacted", "__consumer_offsets", "__transaction_state", "new")
 GROUPS: Final = ("crowd", "sole", "fresh", "late")
+VICTIM: Final = victim.TOPIC
+"""The name of the victim's topic and group. Nobody learns it: who deletes the topic has not made anybody wait."""
 TRANSACTIONAL_IDS: Final = ("first", "second", "third")
 MOST_LEARNED: Final = 50
 """Most learned values for one name. The latest ones are kept."""
@@ -157,7 +160,7 @@ class Vocabulary:
                     self.learn(value)
 
     def _keep(self, name: str, value: Any) -> None:
-        if isinstance(value, str) and len(value) > 300:
+        if value == VICTIM or (isinstance(value, str) and len(value) > 300):
             return
         known = self._learned.setdefault(name, {})
         known.pop(value, None)
