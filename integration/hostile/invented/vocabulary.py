@@ -17,7 +17,7 @@ from schemas.message import Value
 TOPICS: Final = ("narrow", "wide", "compacted", "__consumer_offsets", "__transaction_state", "new")
 GROUPS: Final = ("crowd", "sole", "fresh", "late")
 VICTIM: Final = victim.TOPIC
-"""The name of the victim's topic and group. Nobody learns it: who deletes the topic has not made anybody wait."""
+"""The name of the victim's topic and group. It is never learned: deleting the topic makes nobody wait."""
 TRANSACTIONAL_IDS: Final = ("first", "second", "third")
 MOST_LEARNED: Final = 50
 """Most learned values for one name. The latest ones are kept."""
