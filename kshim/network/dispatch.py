@@ -118,7 +118,9 @@ def answer(
     except TooManyElements:
         turn.is_alone = True
         return broker.aside.run(partial(decode_request, frame, MAX_ELEMENTS), client.address).addCallbacks(
-            lambda decoded: now_or_deferred(answer(broker, frame, client, turn, decoded)),
+            lambda decoded: broker.rounds.run(
+                lambda: now_or_deferred(answer(broker, frame, client, turn, decoded))
+            ),
             lambda failure: _not_decoded(frame, client, failure.value),
         )
     except MalformedMessage as error:

@@ -9,10 +9,13 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from typing import TypeVar
 
 from twisted.internet.defer import Deferred
 
 from kshim.storage.clock import Clock
+
+R = TypeVar("R")
 
 ROUND_S = 0.01
 SHARE_S = 0.002
@@ -41,6 +44,20 @@ class Rounds:
     def end(self) -> None:
         """Begin the next round soon, because this one is used up."""
         self._begin_later()
+
+    def run(self, function: Callable[[], R | Deferred[R]]) -> R | Deferred[R]:
+        """Call `function()`, which may take a part of the round: now, or if this round is used up, in a later
+        one.
+        """
+        if self.used_s >= ROUND_S:
+            return self.next().addCallback(lambda _: function())
+        began_s = self._clock.seconds()
+        try:
+            return function()
+        finally:
+            self.used_s += self._clock.seconds() - began_s
+            if self.used_s >= ROUND_S:
+                self.end()
 
     def stand_in_line(self, go_on: Callable[[], object], *, is_fresh: bool) -> None:
         """Have `go_on()` called in one of the next rounds. is_fresh: before all that are not."""

@@ -44,6 +44,7 @@ BROKER: Any = SimpleNamespace(
     quotas=NO_QUOTAS,
     node_id=1,
     aside=AtOnce(),
+    rounds=Rounds(CLOCK),
     cluster=CLUSTER,
     once=Once(CLOCK),
     arrivals=Arrivals(CLOCK),
@@ -442,6 +443,7 @@ def large_broker() -> Any:
     return SimpleNamespace(
         node_id=1,
         aside=AtOnce(),
+        rounds=Rounds(CLOCK),
         arrivals=Arrivals(CLOCK),
         authorizer=None,
         quotas=NO_QUOTAS,

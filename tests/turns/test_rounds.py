@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 
 from kshim.turns.rounds import CROWD, CROWDED_SHARE_S, ROUND_S, SHARE_S, Rounds
@@ -73,6 +74,23 @@ def test_a_round_that_is_used_up_is_followed_by_another(line: Line) -> None:
     line.clock.advance(0)
     assert line.rounds.used_s == 0
     assert not line.clock.getDelayedCalls()
+
+
+def test_what_takes_a_round_is_followed_by_the_next_in_another_round(line: Line) -> None:
+    def compute(number: int) -> int:
+        line.clock.rightNow += 2 * ROUND_S
+        return number
+
+    assert line.rounds.run(lambda: compute(1)) == 1
+    later = [line.rounds.run(lambda: compute(2)), line.rounds.run(lambda: compute(3))]
+    seen: list[int] = []
+    for each in later:
+        assert isinstance(each, Deferred)
+        each.addCallback(seen.append)
+    line.round()
+    assert seen == [2]
+    line.round()
+    assert seen == [2, 3]
 
 
 def test_shares_are_small_while_a_crowd_stands_in_line(line: Line) -> None:
