@@ -136,7 +136,7 @@ def _strike_all(server: Server, volleys: Sequence[Volley], report: Report) -> It
         if not server.running:
             return
         tally = strike(server.host, _struck_port(server), volley)
-        answers = _answers(server)
+        answers = answers_at_all(server)
         tally.ended_s = time.monotonic()
         yield volley, tally
         if not answers and server.running:
@@ -144,7 +144,7 @@ def _strike_all(server: Server, volleys: Sequence[Volley], report: Report) -> It
             server.kill()
 
 
-def _answers(server: Server) -> bool:
+def answers_at_all(server: Server) -> bool:
     try:
         with Wire(server.host, server.port, timeout_s=ANSWER_TIMEOUT_S) as wire:
             wire.ask(0, ApiVersionsRequest())

@@ -13,19 +13,17 @@ from integration.hostile.attack import MB, SENT_FACTOR, Bounds
 from integration.hostile.invented.history import Step, steps
 from integration.hostile.invented.vocabulary import Vocabulary
 from integration.hostile.memory import MemoryWatch
-from integration.hostile.run import BESIDE_LOAD, Patience, faults_of_log
+from integration.hostile.run import ANSWER_TIMEOUT_S, BESIDE_LOAD, Patience, answers_at_all, faults_of_log
 from integration.hostile.strike import RECEIVE_BYTES, SMALL_BYTES, UNREAD_BUFFER_BYTES
 from integration.hostile.victim import Account, Victim
 from integration.support.server import Server
 from integration.support.wire import Wire
 from schemas.message import MalformedMessage
-from schemas.messages.api_versions import ApiVersionsRequest
 from schemas.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from schemas.registry import decode_response
 
 SERVER_HISTORIES = 250
 """Histories on one server. Then a new server begins, without the data that they have left."""
-ANSWER_TIMEOUT_S = 15
 STEP_TIMEOUT_S = 3
 """How long a step waits for its answers. Answers to parked requests come later, or never."""
 QUIET_S = 0.04
@@ -99,7 +97,7 @@ def _play(seed: int, server: Server, vocabulary: Vocabulary) -> Played:
             if not server.running:
                 played.faults.append("the server ended")
                 break
-        if server.running and not _answers(server):
+        if server.running and not answers_at_all(server):
             played.faults.append(f"no answer within {ANSWER_TIMEOUT_S} s")
             server.kill()
     _rest(server, memory)
@@ -181,15 +179,6 @@ class _Count:
             at += need
             if len(self.head) == 4:
                 self.left, self.head = int.from_bytes(self.head), b""
-
-
-def _answers(server: Server) -> bool:
-    try:
-        with Wire(server.host, server.port, timeout_s=ANSWER_TIMEOUT_S) as wire:
-            wire.ask(0, ApiVersionsRequest())
-    except OSError:
-        return False
-    return True
 
 
 def _rest(server: Server, memory: MemoryWatch) -> None:
