@@ -5,7 +5,8 @@
     KSHIM_TEST_COMMAND="env PYTHONPATH=$PWD python -m integration.apache_kafka" pytest integration
 
 runs the tests that were written for kshim against Apache Kafka, to see that they expect only what Kafka
-answers. `pom.xml` names the version; Java and Maven are needed.
+answers. Java and Maven are needed. $KSHIM_TEST_KAFKA is the version ("4.2.2"); `jars` names the usual one.
+`--version` chooses another for one server.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ import time
 import uuid
 from pathlib import Path
 
-from integration.apache_kafka.jars import fetch_class_path
+from integration.apache_kafka.jars import VERSION, fetch_class_path
 from integration.support.toolchain import Missing
 from kshim.testing.ports import RANGE as PORTS
 
@@ -102,6 +102,7 @@ def main() -> None:
     parser.add_argument("command", choices=["serve"])
     parser.add_argument("--listen", default="127.0.0.1:0")
     parser.add_argument("--data-dir", type=Path, required=True)
+    parser.add_argument("--version", default=VERSION, help="which Apache Kafka (%(default)s)")
     parser.add_argument("--set", action="append", default=[])
     parser.add_argument("--node-id", type=int, default=1, help="one of several nodes (see `nodes`)")
     parser.add_argument("--controllers", default="", help="the ports of all nodes' controllers")
@@ -109,7 +110,7 @@ def main() -> None:
     parser.add_argument("--benchmark", action="store_true", help="optimise for speed, not for a quick start")
     options = parser.parse_args()
     try:
-        class_path = fetch_class_path()
+        class_path = fetch_class_path(options.version)
     except Missing as error:
         raise SystemExit(f"Apache Kafka cannot run: {error}") from None
     jvm = FOR_BENCHMARKS if options.benchmark else FOR_TESTS

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 
-from integration.apache_kafka.jars import POM
+from integration.apache_kafka.jars import RELEASE
 from integration.differential.playing.pairs import Pair
 from integration.support.server import Server
 from integration.support.wire import Wire
@@ -23,9 +22,7 @@ def announced(server: Server) -> dict[int, range]:
 def test_the_table_has_what_only_apache_kafka_announces(pair_named: Callable[[str], Pair]) -> None:
     pair = pair_named("plain")
     theirs, ours = announced(pair.apache_kafka), announced(pair.kshim)
-    version = re.search(r"<version>(\d+\.\d+)", POM.read_text())
-    assert version is not None
-    table = {int(key): versions for key, (versions, _) in UNSERVED[version[1]].items()}
+    table = {int(key): versions for key, (versions, _) in UNSERVED[RELEASE].items()}
     assert table == {key: versions for key, versions in theirs.items() if key not in ours.keys() - REFUSED}
     assert {key: theirs[key] for key in ours} == ours
     assert not theirs.keys() & set(TELEMETRY)
