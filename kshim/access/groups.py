@@ -79,7 +79,8 @@ def find_coordinator(
         return each("coordinator_keys", AclOperation.DESCRIBE, resource)(asker, request, perform)
     if asker.may(AclOperation.DESCRIBE, resource, request.key):
         return perform(request)
-    return refused(asker, request, perform, ERRORS[resource], MESSAGES[resource])
+    response: FindCoordinatorResponse = refused(asker, request, ERRORS[resource], MESSAGES[resource])
+    return response
 
 
 _described = each("groups", AclOperation.DESCRIBE, GROUP)
@@ -124,7 +125,8 @@ def offset_fetch(
     """
     if asker.version < FIRST_VERSION_OF_FETCH_WITH_GROUPS:
         if not asker.may(AclOperation.DESCRIBE, GROUP, request.group_id):
-            return refused(asker, request, perform, DENIED)
+            response: OffsetFetchResponse = refused(asker, request, DENIED)
+            return response
         if request.topics is None:
             return then(perform(request), lambda response: _visible(asker, response))
         return each("topics", AclOperation.DESCRIBE, TOPIC)(asker, request, perform)

@@ -17,6 +17,7 @@ from kshim.cluster.acl import CLUSTER_NAME, AclOperation, AclResource
 from kshim.turns.later import Later, Promise, then
 from schemas.error_code import ErrorCode
 from schemas.mapped import Chained, Mapped
+from schemas.registry import MESSAGES
 
 Q = TypeVar("Q")
 R = TypeVar("R")
@@ -52,7 +53,8 @@ def whole(*wanted: Need, message: str = "") -> GeneralRule:
     def rule(asker: Asker, request: Q, perform: Perform[Q, R]) -> Later[R]:
         for operation, resource, named in wanted:
             if not asker.may(operation, resource, getattr(request, named) if named else CLUSTER_NAME):
-                return refused(asker, request, perform, ERRORS[resource], message or needs(operation))
+                response: R = refused(asker, request, ERRORS[resource], message or needs(operation))
+                return response
         return perform(request)
 
     return rule
@@ -109,16 +111,10 @@ def name_of(broker: Broker, entry: object, named: str = "name") -> str | None:
     return None if topic is None else topic.name
 
 
-def refused(
-    asker: Asker, request: Q, perform: Perform[Q, R], error: ErrorCode, message: str = ""
-) -> Later[R]:
-    """Return the response that refuses a whole request.
-
-    If the request names nothing, the response has no place for an error; then the request is performed, which
-    does nothing.
-    """
+def refused(asker: Asker, request: object, error: ErrorCode, message: str = "") -> Any:
+    """Return the response that refuses a whole request. It is empty if the request names nothing."""
     response = answer_with(asker, request, error, message)
-    return perform(request) if response is None else response
+    return MESSAGES[asker.api_key][1]() if response is None else response
 
 
 def answer_with(asker: Asker, request: object, error: ErrorCode, message: str | None = "") -> Any:

@@ -51,7 +51,7 @@ def produce(asker: Asker, request: ProduceRequest, perform: Perform[ProduceReque
     """
     if not _may_write_in_transaction(asker, request):
         error = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
-        return then(refused(asker, request, perform, error), partial(_checked, asker, request))
+        return then(refused(asker, request, error), partial(_checked, asker, request))
     if request.acks != NO_REPLY:
         return _written(asker, request, perform)
     answer = _written(asker, request, lambda some: then(perform(some), lambda _: ProduceResponse()))

@@ -67,7 +67,8 @@ def add_partitions_to_txn(
         return _of_broker(asker, request, perform)
     transactional_id = request.v3_and_below_transactional_id
     if not asker.may(AclOperation.WRITE, TRANSACTIONAL_ID, transactional_id):
-        return refused(asker, request, perform, ERRORS[TRANSACTIONAL_ID])
+        response: AddPartitionsToTxnResponse = refused(asker, request, ERRORS[TRANSACTIONAL_ID])
+        return response
     names = {topic.name for topic in request.v3_and_below_topics}
 
     def answer(allowed: set[str]) -> Later[AddPartitionsToTxnResponse]:

@@ -59,6 +59,9 @@ _NOT_REPEATED: Final = frozenset(("timestamp", "leader_epoch", "num_partitions",
 _ERRORS: Final = frozenset(("error_code", "partition_error_code"))
 _ASKED: Final[Mapping[ApiKey, Callable[[Any], Iterable[object]]]] = {
     ApiKey.ALTER_REPLICA_LOG_DIRS: lambda request: [topic for each in request.dirs for topic in each.topics],
+    ApiKey.ALTER_USER_SCRAM_CREDENTIALS: lambda request: sorted(
+        {each.name for each in (*request.deletions, *request.upsertions)}
+    ),
     ApiKey.DESCRIBE_LOG_DIRS: lambda request: ("",),
 }
 """What a request asks for, entry by entry, where that is not the first of its arrays."""

@@ -13,17 +13,25 @@ import pytest
 from integration.differential.acls import cases
 from integration.differential.acls.cases import OTHER, SHARED, Case, Cell
 from integration.differential.acls.matrix import Row, acls, plain, rows
+from kshim.access.guard import guarded
 from kshim.access.table import TABLE
 from kshim.api.api_versions import ANNOUNCED
 from kshim.cluster.acl import Acl, Pattern
+from kshim.network.dispatch import API
 from schemas.api_key import ApiKey
 from schemas.error_code import ErrorCode
 from schemas.messages.add_partitions_to_txn import AddPartitionsToTxnRequest, AddPartitionsToTxnTopic
+from schemas.messages.alter_user_scram_credentials import (
+    AlterUserScramCredentialsRequest,
+    ScramCredentialDeletion,
+    ScramCredentialUpsertion,
+)
 from schemas.messages.init_producer_id import InitProducerIdRequest
 from schemas.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
+    OffsetCommitResponse,
 )
 from tests.access.world import ADMIN, World, errors_in
 from tests.api.harness import create
@@ -149,3 +157,30 @@ def test_super_users_are_refused_nothing(world: World, case: Case) -> None:
         ids = {topic.name: topic.topic_id for topic in world.broker.cluster.topics.values()}
         answer = world.ask(ADMIN, case.request(Cell("admins", version, ids)), version)
         assert REFUSED.isdisjoint(errors_in(answer)), answer
+
+
+def test_nobody_sets_passwords_without_a_right(world: World) -> None:
+    """Also if the request removes none."""
+    new = {"mechanism": 1, "iterations": 4096, "salt": b"salt", "salted_password": b"s" * 32}
+    upsertions = tuple(ScramCredentialUpsertion(name=name, **new) for name in (ADMIN, "eve", ADMIN))
+    deletions = (ScramCredentialDeletion(name="bob", mechanism=1),)
+    before = dict(world.broker.cluster.scram_users.credentials)
+    for request, users in (
+        (AlterUserScramCredentialsRequest(upsertions=upsertions), [ADMIN, "eve"]),
+        (AlterUserScramCredentialsRequest(upsertions=upsertions, deletions=deletions), [ADMIN, "bob", "eve"]),
+    ):
+        results = world.ask("eve", request).results
+        assert [each.user for each in results] == users
+        assert {each.error_code for each in results} == {ErrorCode.CLUSTER_AUTHORIZATION_FAILED}
+    assert world.broker.cluster.scram_users.credentials == before
+
+
+def test_a_refused_request_that_names_nothing_is_not_performed(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def perform(*_: object) -> None:
+        raise AssertionError("performed")
+
+    api_key = ApiKey.OFFSET_COMMIT
+    monkeypatch.setitem(API[api_key].__dict__, "guarded", guarded(api_key, perform))
+    assert world.ask("eve", OffsetCommitRequest(group_id="committed"), 8) == OffsetCommitResponse()

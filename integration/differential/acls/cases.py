@@ -567,6 +567,13 @@ def alter_user_scram_credentials(cell: Cell) -> dict[str, Any]:
     return {"deletions": [{"name": "nobody", "mechanism": 1}], "upsertions": []}
 
 
+@case(ApiKey.ALTER_USER_SCRAM_CREDENTIALS, Need(ALTER, CLUSTER))
+def alter_user_scram_credentials_with_passwords(cell: Cell) -> dict[str, Any]:
+    salted = {"mechanism": 1, "iterations": 4096, "salt": b"salt", "salted_password": b"s" * 32}
+    users = [{"name": name, **salted} for name in (f"{cell.own}.b", f"{cell.own}.a")]
+    return {"deletions": [], "upsertions": users}
+
+
 @case(ApiKey.DESCRIBE_LOG_DIRS, Need(DESCRIBE, CLUSTER))
 def describe_log_dirs(cell: Cell) -> dict[str, Any]:
     return {"topics": []}
