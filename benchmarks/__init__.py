@@ -1,4 +1,4 @@
-"""What kshim does in a second, what that takes, and the same of Apache Kafka in the same minutes.
+"""Measures kshim's rates and their cost, and Apache Kafka's in the same minutes.
 
     python -m benchmarks [NAME…] [--against apache-kafka|HOST:PORT] [--rounds N] [--json FILE] [--plot FILE]
 

@@ -214,7 +214,7 @@ PASSED = ("batches", "fetch", "produce", "consume", "produce-sync", "tail", "con
 
 
 def problems(names: Iterable[str], load: str = "") -> list[str]:
-    """Why these cases cannot run, a line each."""
+    """The reasons why these cases cannot run, a line each."""
     found = []
     for name in names:
         if name not in CASES:

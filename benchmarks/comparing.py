@@ -29,12 +29,12 @@ def percentile(values: Sequence[float], percent: float) -> float:
 
 
 def more_is_better(figure: str) -> bool:
-    """Whether this is a rate, such as `requests/s`; of times and of memory, less is better."""
+    """True for a rate, such as `requests/s`. Of times and of memory, less is better."""
     return figure.endswith("/s")
 
 
 def ratios(figure: str, ours: Sequence[float], theirs: Sequence[float]) -> list[float]:
-    """How many times as good as the peer kshim was in each round: above 1 it was better.
+    """kshim's result divided by the peer's, round by round, so that above 1 kshim is better.
 
     A round in which one of them has no measurable figure has no ratio.
     """

@@ -1,6 +1,6 @@
-"""Flame graphs: where kshim's processor time goes under a load.
+"""Flame graphs of kshim's processor time under a load.
 
-Each function is a bar as wide as its share of the time, below the one that called it. The colour tells the
+Each function is a bar as wide as its share of the time, below its caller. The colour stands for the
 room.
 """
 

@@ -31,7 +31,7 @@ def find(function: str) -> Any:
 
 
 def generate(function: str, target: Target, load: Load, seconds: float) -> Measured:
-    """What `function(target, load, seconds)` measures in a new process. Raises GeneratorFailed."""
+    """Run `function(target, load, seconds)` in a new process; return its figures. Raises GeneratorFailed."""
     asked = {"function": function, "target": asdict(target), "load": dict(load), "seconds": seconds}
     try:
         done = subprocess.run(

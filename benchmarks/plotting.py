@@ -20,7 +20,7 @@ Bar = tuple[str, str, Spread]
 
 
 def problem(path: Path) -> str:
-    """Why nothing can be drawn into this file; "" if it can."""
+    """The reason why nothing can be drawn into this file; "" if there is none."""
     if path.suffix not in FORMATS:
         return f"--plot {path}: expected a name that ends in {' or '.join(FORMATS)}"
     if find_spec("matplotlib") is None:
@@ -29,7 +29,7 @@ def problem(path: Path) -> str:
 
 
 def bars(all_found: Sequence[Sequence[Series]]) -> list[Bar]:
-    """Of each load the first figure, for every way to run kshim. Series without a peer have none."""
+    """The first figure of each load, for every way to run kshim. Series without a peer have none."""
     made = []
     for found in all_found:
         peer = peer_of(found)

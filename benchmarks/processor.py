@@ -1,4 +1,4 @@
-"""What processes take of the machine, as Linux counts it in /proc."""
+"""Processor time and memory of processes, as Linux counts them in /proc."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ def memory_mib(pid: int, line: str) -> float:
 
 
 def load_average() -> float:
-    """How many processes ran or wanted to, in the last minute."""
+    """The average number of processes that ran or were ready to run in the last minute."""
     return os.getloadavg()[0]
 
 
 def reset_peak(pid: int) -> None:
-    """Let VmHWM begin at what is resident now, where the system permits it."""
+    """Reset VmHWM to the resident memory of now, where the system permits it."""
     with suppress(OSError):
         Path(f"/proc/{pid}/clear_refs").write_text(RESET_PEAK)
 
@@ -67,7 +67,7 @@ def busiest(before: Threads, after: Threads, seconds: float) -> float:
 
 @dataclass(frozen=True)
 class Measured:
-    """What one round of one side gave."""
+    """The figures of one round of one side."""
 
     figures: dict[str, float]
     """By name and unit, the main one first."""

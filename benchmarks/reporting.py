@@ -85,7 +85,7 @@ def _figure(series: Series, figure: str) -> str:
 
 
 def was_limited(rounds: Sequence[Measured]) -> bool:
-    """Whether the generator may have been the limit."""
+    """True if the generator may have been the limit."""
     return median(each.generator_busy for each in rounds) >= GENERATOR_LIMIT
 
 

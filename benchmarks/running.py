@@ -23,7 +23,7 @@ WARM_UP_S = 1.5
 
 @dataclass(frozen=True)
 class Series:
-    """What the rounds of one side gave under one load."""
+    """The figures of all rounds of one side under one load."""
 
     case: str
     load: str
@@ -36,7 +36,7 @@ class Series:
 
 @dataclass(frozen=True)
 class Plan:
-    """What the user asked for."""
+    """The user's options."""
 
     peer: str = ""
     """`apache-kafka`, `upstream`, an address, or "" to compare with nobody."""
@@ -60,7 +60,7 @@ class Plan:
 
 
 def run_alone(case: Case, plan: Plan) -> None:
-    """Let the case print what it finds."""
+    """Run a case that prints its own findings."""
     with _directory() as directory:
         find(case.function)(plan.sides(case), directory, case.settings, plan.rounds)
 

@@ -1,6 +1,6 @@
-"""Those that are compared: kshim and Apache Kafka, which are started here, or a server at an address.
+"""The compared servers: kshim and Apache Kafka, which this module starts, or a server at an address.
 
-kshim may also stand in front of Apache Kafka, and be compared with the same one, reached directly.
+kshim may also stand in front of Apache Kafka, and be compared with that Kafka, reached directly.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class ServerFailed(Exception):
 
 @dataclass(frozen=True)
 class Target:
-    """A running server, as a generator is told of it."""
+    """A running server's address and settings, for a generator."""
 
     bootstrap: str
     pid: int = 0
@@ -149,7 +149,7 @@ def all_serving(sides: Sequence[Side], directory: Path, settings: Settings) -> I
 
 
 def _became_java(process: subprocess.Popen[bytes]) -> float:
-    """When the process became Apache Kafka's: until then it was Python, and formatted the directory."""
+    """The start of Apache Kafka. Before, the process was Python, which formatted the directory."""
     comm = Path(f"/proc/{process.pid}/comm")
     while process.poll() is None and comm.read_text() != "java\n":
         time.sleep(POLL_S)

@@ -147,7 +147,7 @@ class Client:
         return wanted * RECORDS
 
     def read(self, name: str, offset: int) -> int:
-        """How many bytes a Fetch from this offset returns."""
+        """The number of bytes that a Fetch from this offset returns."""
         partition = FetchPartition(partition=0, fetch_offset=offset, partition_max_bytes=READ_BYTES)
         topics = (FetchTopic(topic=name, partitions=(partition,)),)
         request = FetchRequest(max_wait_ms=0, min_bytes=1, max_bytes=READ_BYTES, topics=topics)
@@ -247,7 +247,7 @@ def clean(client: Client, server: Server, stream: Stream) -> None:
 
 
 def until_free(server: Server) -> None:
-    """Wait until the server is calm: no request tells whether it still frees space in the background."""
+    """Wait until the server is calm: no request asks whether it still frees space in the background."""
     used: list[float] = []
 
     def calm() -> bool:

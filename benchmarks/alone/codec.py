@@ -1,4 +1,4 @@
-"""What the schemas' codecs cost, compared with `struct` code written by hand.
+"""The cost of the schemas' codecs, compared with `struct` code written by hand.
 
 The hand-written code does as little as possible: it checks no bounds and knows one version. It decodes to
 tuples, and encodes the same message objects. The ratio is to stay below 2.5.

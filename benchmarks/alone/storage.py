@@ -1,4 +1,4 @@
-"""What the durable store costs against plain files: append + fdatasync, and pread.
+"""The cost of the durable store against plain files: append + fdatasync, and pread.
 
 Both sides take turns in one run; compare only the ratios between machines. For each commit the store writes
 twice (LMDB: the data, then the page that makes it visible) and the file once. The file can neither be read by
@@ -155,7 +155,7 @@ def measure_journal(store: EmbeddedStore, reactor: Reactor) -> None:
 
 
 def measure_compaction(store: EmbeddedStore, reactor: Reactor) -> None:
-    """The same commits to few keys, into a shard that is compacted and one that is not."""
+    """Measure the same commits to few keys, into a shard that is compacted and one that is not."""
     journal = LogJournal(store.log, [5, 6])
     store.log.configure(6, Cleanup(Compaction()))
     commits = [[(b"key of a commit %d" % (number % 100), bytes(40))] for number in range(200_000)]

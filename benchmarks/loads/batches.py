@@ -1,4 +1,4 @@
-"""How many batches a second a server accepts with acks=all, without a client library in between.
+"""Rate of batches that a server accepts with acks=all, without a client library in between.
 
 Eight producers, each with its own partition, keep five requests in flight, as clients do. Their batches are
 plain or idempotent, of few records or many.

@@ -1,7 +1,6 @@
-"""What connections cost that say nothing: memory for each, and how long a Heartbeat beside them waits.
+"""The cost of idle connections: memory for each, and the wait of a Heartbeat beside them.
 
-Memory is how much more is resident than before. What a JVM finds room for in pages of its heap that it used
-before is not seen.
+Memory is the growth of the resident set. A JVM that reuses pages of its heap grows by less.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How many bytes a second a server answers Fetches with, without a client library that reads the records.
+"""Bytes a second in a server's answers to Fetch, without a client library that reads the records.
 
 Each connection asks for the beginning of a partition again and again, and throws away what it gets.
 """

@@ -1,4 +1,4 @@
-"""How long a test waits: from starting a server to the first record that a group's consumer gets.
+"""The wait of a test: from starting a server to the first record that a group's consumer gets.
 
 Each round runs in a new process, as a test run does. The first server of a process has to import kshim; the
 second is what every further test pays. Apache Kafka has the options of the JVM with which it starts soonest.
@@ -89,7 +89,7 @@ def phases(
 
 
 def in_process(target: Target, load: Load, _: float) -> Measured:
-    """What one test run measures, after it has imported its client."""
+    """The measurement of one test run, after it has imported its client."""
     module, client = CLIENTS[load["client"]]
     import_module(module)
     if load["kind"] != KSHIM:

@@ -1,4 +1,4 @@
-"""What groups cost that only send their heartbeats, every 3 s as clients do by default.
+"""The cost of groups that only send heartbeats, every 3 s as clients do by default.
 
 Every member is a raw connection, and one process serves them all: 1,000 groups of ten send 3,333 Heartbeats a
 second, for which an epoll loop needs a tenth of a core.

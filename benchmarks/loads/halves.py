@@ -1,6 +1,6 @@
-"""What connections cost that are in the middle of a large request, and go on slowly or not at all.
+"""The cost of connections that stop, or slow down, in the middle of a large request.
 
-Memory is how much more is resident than before.
+Memory is the growth of the resident set.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def halves(target: Target, load: Load, _: float) -> Measured:
 
 
 def _sent(sender: Connection, data: memoryview) -> int:
-    """How much of it the system takes now."""
+    """The number of bytes that the system takes now."""
     try:
         return sender.send(data) if data else 0
     except BlockingIOError:

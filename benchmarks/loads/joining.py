@@ -1,4 +1,4 @@
-"""How many rebalances of one group a server does in a second: all members join, the leader assigns, all sync.
+"""Rate of rebalances of one group: all members join, the leader assigns, all sync.
 
 Each member is a raw connection. In each round all members join with new metadata, so that the first one
 starts the rebalance, whoever it is, and the last one ends it. Frames are encoded once; a round only puts its

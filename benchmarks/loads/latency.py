@@ -1,4 +1,4 @@
-"""How long a record takes: until it is acknowledged, and until a waiting consumer has it; by librdkafka."""
+"""Time of a record until it is acknowledged, and until a waiting consumer has it; by librdkafka."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How long a group of two real consumers is in a rebalance: one joins, one leaves, one crashes.
+"""Duration of rebalances of two real consumers: one joins, one leaves, one crashes.
 
 The consumers are those of the clients' tests (`integration/clients/matrix`), each in a process of its own.
 They are asked for their assignments all the time, and answer between two polls, which take 50 ms at most.
@@ -45,7 +45,7 @@ class Consumer:
         )
 
     def count(self) -> int:
-        """How many partitions it has."""
+        """The number of the consumer's partitions."""
         return len(self.driver.assignment(name=NAME))
 
     def close(self) -> None:
@@ -103,7 +103,7 @@ class Pair:
         return seconds_until(self._first_has_all, began)
 
     def second_crashes(self) -> float:
-        """The seconds from its end, of which nobody is told, until the first one has all."""
+        """The seconds from the second consumer's crash until the first one has all partitions."""
         began = time.perf_counter()
         self._second.driver.crash()
         return seconds_until(self._first_has_all, began)

@@ -1,6 +1,6 @@
-"""How many records a second librdkafka produces and consumes, with one client in one process.
+"""Rate of records that librdkafka produces and consumes, with one client in one process.
 
-Its settings are its defaults, with acks=all. What a server writes for one round is limited, so that a run
+Its settings are its defaults, with acks=all. The records of one round are limited, so that a run
 does not fill the disk.
 """
 
@@ -90,7 +90,7 @@ def ends(target: Target, topic: str, partitions: int) -> list[int]:
 
 
 def end_of(consumer: Consumer, partition: TopicPartition) -> int:
-    """Asks again until a new partition has its leader: Apache Kafka tells of it sooner than it leads."""
+    """Asks again until a new partition has its leader: Apache Kafka announces leaders before they lead."""
     deadline = time.monotonic() + TIMEOUT_S
     while True:
         try:
@@ -103,7 +103,7 @@ def end_of(consumer: Consumer, partition: TopicPartition) -> int:
 
 
 def synced_mb_s(path: Path) -> float:
-    """What a plain file takes when each MiB is written to the disk before the next."""
+    """The rate of a plain file that is synced after each MiB."""
     data = os.urandom(DISK_BYTES)
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     began = time.perf_counter()

@@ -1,4 +1,4 @@
-"""How soon a server with many commits in its log is back: until it listens, until it serves all groups."""
+"""Restart of a server with many commits in its log: until it listens, until it serves all groups."""
 
 from __future__ import annotations
 

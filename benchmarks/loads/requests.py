@@ -1,4 +1,4 @@
-"""How many requests of a group's member a server answers in a second.
+"""Rate of requests of a group's member.
 
 The requests are encoded beforehand, and answers are only counted, so that the generator costs little. "8 x
 16" is eight connections with sixteen requests each in flight; "1 x 1" is one at a time, which shows the round
@@ -68,7 +68,7 @@ class Member(Connection):
         )
 
     def size_of_answer(self, request: Request) -> int:
-        """How many bytes the answer has. Raises RuntimeError if it is an error."""
+        """The number of bytes in the answer. Raises RuntimeError if it is an error."""
         version, message = request
         self.sendall(framed(version, message))
         answer = self.frame()
@@ -99,7 +99,7 @@ def offset_commit_of(member: Member) -> Request:
 
 
 def offset_fetch_of(member: Member) -> Request:
-    """Of one partition, whose offset is committed before."""
+    """An OffsetFetch of one partition, whose offset is committed before."""
     member.size_of_answer(offset_commit_of(member))
     topic = OffsetFetchRequestTopic(name=TOPIC, partition_indexes=(0,))
     return 5, OffsetFetchRequest(group_id=member.group_id, topics=(topic,))

@@ -1,4 +1,4 @@
-"""How soon clients can connect to a server that is started, and the memory that it takes when it is idle.
+"""Time from a server's start until clients can connect, and its memory when it is idle.
 
 Apache Kafka has the options of the JVM with which it starts soonest, and its directory is formatted before.
 """

@@ -78,7 +78,7 @@ def new_cluster_id() -> str:
 
 
 def allowed_urls(options: list[str]) -> list[str]:
-    """Kafka reads keys of tokens only from URLs that its JVM is told."""
+    """Kafka reads keys of tokens only from URLs on its JVM's command line."""
     urls = [value for name, _, value in (each.partition("=") for each in options) if name.endswith(JWKS_URL)]
     return [f"-Dorg.apache.kafka.sasl.oauthbearer.allowed.urls={','.join(urls)}"] if urls else []
 

@@ -49,6 +49,6 @@ def broker(request: pytest.FixtureRequest, start: Callable[[str], Server]) -> Se
 
 @pytest.fixture
 def is_kshim(request: pytest.FixtureRequest) -> bool:
-    """Whether the broker is kshim, for answers that are meant to differ: the test names the line of
+    """True if the broker is kshim. For answers that are meant to differ: the test names the line of
     docs/differences.md."""
     return bool(request.node.callspec.params["broker"] == KSHIM)

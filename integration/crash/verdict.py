@@ -20,7 +20,7 @@ class Stored(NamedTuple):
 
 @dataclass
 class Verdict:
-    """What one client was promised, and what was found."""
+    """A client's acknowledged work, and what was found of it."""
 
     topic: str
     acknowledged: int

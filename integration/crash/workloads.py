@@ -1,4 +1,4 @@
-"""What clients do while the server is killed, each in its own thread, and what was acknowledged to them."""
+"""Clients that work while the server is killed, each in its own thread, and their acknowledged work."""
 
 from __future__ import annotations
 
@@ -177,7 +177,7 @@ class TransactionalWorkload(Workload):
 
 
 def commit(producer: Producer) -> bool:
-    """Whether it was committed; else it was aborted. Raises KafkaException if that is in doubt."""
+    """True if the transaction was committed, False if aborted. Raises KafkaException if that is in doubt."""
     while True:
         try:
             producer.commit_transaction(TIMEOUT_S)

@@ -1,1 +1,1 @@
-"""What people copy from the pages, run: programs in other languages, and the container's commands."""
+"""Runs what people copy from the pages: programs in other languages, and the container's commands."""

@@ -1,4 +1,4 @@
-"""What the container's recipe runs works, as far as that can be told without a container engine."""
+"""The commands of the container's recipe work. They are run without a container engine."""
 
 from __future__ import annotations
 

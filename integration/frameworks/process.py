@@ -37,6 +37,6 @@ class Program(Process):
         super().stop(timeout_s)
 
     def report(self) -> str:
-        """What a failed test shows about it."""
+        """The process's output, for a failed test."""
         title = f"-- {self.directory.name}, exit status {self._process.poll()}"
         return "\n".join([title, *self.lines[-10:], "log:", *self._log_lines(60)])

@@ -1,4 +1,4 @@
-"""What is committed in a topic, read to its end."""
+"""The committed records of a topic, read to its end."""
 
 from __future__ import annotations
 

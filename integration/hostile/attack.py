@@ -14,7 +14,7 @@ SENT_FACTOR = 4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Volley:
-    """The same frames on some connections, which are closed at the end."""
+    """Frames that go to several connections, which are closed at the end."""
 
     label: str
     frames: Sequence[bytes] = ()

@@ -60,7 +60,7 @@ class Report:
 
 @dataclass(frozen=True)
 class Patience:
-    """How the victim's wait is judged."""
+    """The rule by which the victim's wait is judged."""
 
     factor: float = 1
     """The factor for the bound of its wait."""

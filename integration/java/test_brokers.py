@@ -77,7 +77,7 @@ class Story:
         return sum(f"group {GROUP}: generation" in line for line in self.server.log)
 
     def shared(self) -> bool:
-        """Whether, by their last word, the consumers share all partitions equally."""
+        """True if the consumers, by their last lines, share all partitions equally."""
         last = [consumer.facts("partitions_assigned")[-1:] for consumer in self.consumers]
         owned = [len(fact["partitions"]) for facts in last for fact in facts]
         return owned == [self.partitions // len(self.consumers)] * len(self.consumers)
@@ -98,7 +98,7 @@ class Story:
 
     @contextmanager
     def chapter(self, what: str, *, rebalances: int = 0) -> Iterator[None]:
-        """What happens in it causes exactly so many rebalances; records arrive before and after it."""
+        """A block that causes exactly this many rebalances; records arrive before and after it."""
         self.wait_more()
         before, since_s = self.rebalances(), time.monotonic()
         yield

@@ -19,7 +19,7 @@ Told = Callable[..., str]
 
 @pytest.fixture
 def told(own_server: Server) -> Told:
-    """told(mistake, **details): the log's only warning, which says this of the mistake."""
+    """told(mistake, **details): asserts that the log's only warning is about this mistake."""
 
     def warnings() -> list[str]:
         return [line for line in own_server.log if " INFO " not in line]

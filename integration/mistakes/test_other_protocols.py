@@ -33,7 +33,7 @@ def run(*command: str) -> subprocess.CompletedProcess[str]:
 
 
 def exchange(server: Server, data: bytes) -> bytes:
-    """What the server says to these bytes before it closes the connection."""
+    """The server's answer to these bytes before it closes the connection."""
     heard = bytearray()
     with socket.create_connection((server.host, server.port), TIMEOUT_S) as connection:
         connection.sendall(data)

@@ -93,7 +93,7 @@ def test_kafka_python(own_server: Server, told: Told) -> None:
 
 
 def test_a_bare_token_of_gssapi(own_server: Server, told: Told) -> None:
-    """As a client of Apache Kafka 0.9 begins."""
+    """A client of Apache Kafka 0.9 begins like this."""
     token = bytes.fromhex("6082026406092a864886f71201020201006e") + bytes(40)
     with Wire(own_server.host, own_server.port) as wire:
         wire.sendall(struct.pack(">i", len(token)) + token)

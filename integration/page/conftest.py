@@ -52,7 +52,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
 
 @pytest.fixture
 def look(driver: webdriver.Chrome, world: World) -> Iterator[Look]:
-    """What a user sees; at its end nothing was wrong, and nothing came from another host."""
+    """The page in a browser. At the end it has had no errors, and has loaded nothing from another host."""
     look = Look(driver, world.http)
     yield look
     look.check()

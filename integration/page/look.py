@@ -47,7 +47,7 @@ class Look:
         self.wait_live()
 
     def wait_live(self) -> None:
-        """Wait until the page is told of changes, or asks for them."""
+        """Wait until the page receives changes, or asks for them."""
         polls = self.find("main").get_attribute("data-live") == "poll"
         wait_until(lambda: polls or self.text("#live") == "live", PATIENCE_S, "the page is live")
 
@@ -83,12 +83,12 @@ class Look:
         return str(self.run(script))
 
     def overflow(self) -> int:
-        """How many pixels the page is wider than the window."""
+        """The page's width beyond the window's, in pixels."""
         page = "document.documentElement"
         return int(self.run(f"return {page}.scrollWidth - {page}.clientWidth"))
 
     def violations(self) -> list[str]:
-        """What makes the page hard to use for some people, as axe finds."""
+        """axe's findings: what makes the page hard to use for some people."""
         found = Axe().run(self.driver)["violations"]
         return [
             f"{each['id']}: {node['html'][:200]}"
@@ -116,7 +116,7 @@ class Look:
         wait_until(lambda: any(what in each for each in self._logs()[0]), PATIENCE_S, f"the error {what!r}")
 
     def forget_errors(self) -> None:
-        """What was wrong until now was meant to be."""
+        """Forget the errors so far: the test has caused them."""
         self.driver.get_log("browser")
 
     def _logs(self) -> tuple[list[str], list[str]]:

@@ -45,14 +45,14 @@ class Prometheus:
             )
 
     def query(self, query: str) -> list[Any]:
-        """What a query finds. Raises OSError while it starts, and if the query is wrong."""
+        """The result of a query. Raises OSError while Prometheus starts, and if the query is wrong."""
         url = f"http://{self._address}/api/v1/query?{urllib.parse.urlencode({'query': query})}"
         with urllib.request.urlopen(url, timeout=10) as answer:
             found: list[Any] = json.load(answer)["data"]["result"]
         return found
 
     def scrapes(self) -> bool:
-        """Whether it has scraped the server twice, so that rates are known."""
+        """True once Prometheus has scraped the server twice, so that rates are known."""
         try:
             return any(
                 float(each["value"][1]) >= 2 for each in self.query("count_over_time(kshim_ready[1m])")

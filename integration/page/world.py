@@ -1,4 +1,4 @@
-"""What the page shows in its tests: groups that rebalance step by step, as their clients' requests say."""
+"""The page's world in its tests: groups that rebalance step by step, by their clients' requests."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class Consumer:
         self._send(JOIN_VERSION, request)
 
     def joined(self) -> bool:
-        """Whether it leads."""
+        """Take the answer to JoinGroup. Return True if the member leads."""
         answer = self._wire.response(JOIN_VERSION, ApiKey.JOIN_GROUP)
         assert answer.error_code == 0, answer
         self.member_id, self.generation = answer.member_id, answer.generation_id
@@ -122,7 +122,7 @@ def _assignment(assigned: Mapping[str, Sequence[int]]) -> bytes:
 
 
 def rebalance(consumers: Sequence[Consumer], topic: str, partitions: int) -> None:
-    """Let all join, and share the partitions among them in turn."""
+    """Have all members join, and deal them the partitions in turn."""
     for consumer in sorted(consumers, key=lambda consumer: consumer.member_id):  # who is new sets it off
         if consumer.member_id:
             wait_until(consumer.is_told, 10, f"{consumer.client_id} is told of the rebalance")
@@ -132,7 +132,7 @@ def rebalance(consumers: Sequence[Consumer], topic: str, partitions: int) -> Non
 
 
 def assign(leader: Consumer, consumers: Sequence[Consumer], topic: str, partitions: int) -> None:
-    """Let the leader assign, and all the others ask."""
+    """Send the leader's SyncGroup with the assignment, then the others'."""
     assignments: dict[str, dict[str, list[int]]] = {each.member_id: {topic: []} for each in consumers}
     for partition, consumer in zip(range(partitions), itertools.cycle(consumers)):
         assignments[consumer.member_id][topic].append(partition)

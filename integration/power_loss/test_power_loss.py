@@ -48,7 +48,7 @@ def test_the_next_sync_does_not_bring_back_what_a_failed_one_has_dropped() -> No
 
 
 def test_what_is_synced_is_there_and_what_is_not_may_be() -> None:
-    """Of unsynced writes only whole pages; a write during a sync is not synced by it."""
+    """Unsynced writes survive in whole pages, or not at all; a write during a sync is not synced by it."""
     first, second = b"1" * (PAGE_BYTES + 1), b"2" * PAGE_BYTES
     happened = [Written(1, 0, first), Written(2.5, PAGE_BYTES, second), Synced(3, 2), Written(4, 0, second)]
     found = [

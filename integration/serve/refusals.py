@@ -1,4 +1,4 @@
-"""How the command line refuses: one line, and exit status 2."""
+"""The command line's refusals: one line, and exit status 2."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ class Clients:
             self._open.pop().close()
 
     def served(self) -> int:
-        """How many connections are served, with the first, before one is closed; the others are closed
+        """The number of connections served, with the first, before one is closed; the others are closed
         then."""
         count = 1
         try:

@@ -129,7 +129,7 @@ def test_a_full_disk(small_disk: tuple[Path, Callable[[], bool]], new_server: Ca
 def test_deletions_on_a_full_disk(
     small_disk: tuple[Path, Callable[[], bool]], new_server: Callable[..., Server]
 ) -> None:
-    """What frees space has a reserve, also when others have taken the rest of the disk."""
+    """Requests that free space have a reserve, also when others have taken the rest of the disk."""
     disk, _ = small_disk
     options = ("--set", "log.retention.check.interval.ms=200")
     server = new_server(*options, data_dir=disk / "data").start()

@@ -1,4 +1,4 @@
-"""What `kshim.testing` does with a cluster is what a client would see, on kshim and on Apache Kafka alike."""
+"""Clients see what `kshim.testing` does with a cluster, on kshim and on Apache Kafka alike."""
 
 from __future__ import annotations
 

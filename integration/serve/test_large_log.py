@@ -35,7 +35,7 @@ def offset_of(group: int, partition: int) -> int:
 
 
 def commit_all(wire: Wire) -> None:
-    """Let each group commit an offset for each partition."""
+    """Commit an offset for each partition in each group."""
     topic = CreatableTopic(name="wide", num_partitions=PARTITIONS, replication_factor=1)
     (created,) = wire.ask(5, CreateTopicsRequest(topics=(topic,), timeout_ms=10_000)).topics
     assert created.error_code == ErrorCode.NONE

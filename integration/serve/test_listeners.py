@@ -1,4 +1,4 @@
-"""Several listeners of one server: a client is told the addresses of the listener that it came by."""
+"""Several listeners of one server: a client is answered with the addresses of its listener."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def addresses(ports: range) -> str:
 
 
 def told(port: int) -> set[int]:
-    """The ports that a client is told which connects to `port`."""
+    """The ports in the Metadata answer to a client that connects to `port`."""
     connection = Connection("127.0.0.1", port, 10)
     metadata = connection.ask(ApiKey.METADATA, 10, topics=())
     coordinator = connection.ask(ApiKey.FIND_COORDINATOR, 10, key="readers", key_type=0)

@@ -1,4 +1,4 @@
-"""What docs/security.md says of listeners and TLS works as it stands there."""
+"""The commands and settings of docs/security.md about listeners and TLS work as they stand there."""
 
 from __future__ import annotations
 

@@ -92,7 +92,7 @@ def test_users_stay_after_a_restart(server: Server) -> None:
 
 
 def configs(server: Server) -> str:
-    """All configs of the broker, as an admin client is told them."""
+    """All configs of the broker, as an admin client gets them."""
     from kafka.admin import ConfigResource, ConfigResourceType
 
     admin = Admin(server.bootstrap)

@@ -1,4 +1,4 @@
-"""The commands and values that tell about rebalances, of a server that runs."""
+"""The commands and values that explain the rebalances of a running server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Spark's own suites ask of a Kafka broker, and the tests here that ask it of kshim.
+"""The cases of Spark's own suites that need a Kafka broker, and the tests that try them with kshim.
 
 python -m integration.spark.cases        lists every case with its tests; exit status 1 if one is not there
 """

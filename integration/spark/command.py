@@ -25,5 +25,5 @@ def call(*arguments: str, environment: Mapping[str, str] | None = None) -> subpr
 
 
 def kshim(*arguments: str) -> subprocess.CompletedProcess[str]:
-    """The same, with the jars that the tests have fetched."""
+    """Run a kshim command with the jars that the tests have fetched."""
     return call(*arguments, "--conf", f"spark.jars={','.join(map(str, fetch_jars()))}")

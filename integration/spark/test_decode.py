@@ -162,7 +162,7 @@ def test_damaged_records_are_kept_as_they_are(spark: SparkSession, log: list[Ent
 
 
 def expected(key: bytes | None, value: bytes | None) -> tuple[Any, ...] | None:
-    """What the schemas decode; None for records of another kind. Raises MalformedMessage."""
+    """The record as the schemas decode it; None for records of another kind. Raises MalformedMessage."""
     read_key = decode_key(key or b"")
     if isinstance(read_key, UnknownKey):
         return None

@@ -1,4 +1,4 @@
-"""When Spark or its connector cannot start, one line says why and what to do, and the exit status is 2."""
+"""If Spark or its connector cannot start, one line says why and what to do, and the exit status is 2."""
 
 from __future__ import annotations
 

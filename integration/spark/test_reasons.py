@@ -1,4 +1,4 @@
-"""What kshim records of a rebalance says why it happened, and the coordinator's log says the rest."""
+"""kshim's records of rebalances explain why; the coordinator's log has the rest."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def test_a_reason_belongs_to_its_generation(spark: SparkSession) -> None:
 
 
 def test_a_group_that_begins_again_has_other_reasons(spark: SparkSession) -> None:
-    """After its deletion a group counts from 1 again; then the times tell which rebalance it was."""
+    """A deleted group counts from 1 again; then the times identify the rebalance."""
     hour = 3_600_000
     later = {
         **WHOLE,

@@ -218,7 +218,7 @@ def test_compacted_gaps(
 
 
 def _records(server: Server, topic: str) -> int:
-    """How many records a consumer gets of the whole topic."""
+    """The number of records that a consumer gets from the whole topic."""
     consumer = new_consumer(server.bootstrap)
     try:
         at = TopicPartition(topic, 0)

@@ -75,7 +75,7 @@ def own_admin(bootstrap: str) -> Iterator[Admin]:
 
 
 def stored(nodes: Nodes, topic: str) -> Rows:
-    """What the upstream itself has."""
+    """The records that the upstream itself has."""
     records = read_all(nodes.bootstrap, topic, count_records(nodes.bootstrap, topic), WITHIN_S)
     return sorted((each.partition, each.offset, each.value.decode()) for each in records)
 
@@ -92,7 +92,7 @@ def reading(spark: SparkSession, bootstrap: str, topic: str) -> DataFrame:
 
 
 def rows_read(query: StreamingQuery) -> int:
-    """How many rows a query has read so far; AssertionError if it has failed."""
+    """The number of rows that a query has read so far; AssertionError if it has failed."""
     assert query.exception() is None, query.exception()
     return sum(progress["numInputRows"] for progress in query.recentProgress)
 
@@ -171,7 +171,7 @@ def test_batches_there_and_back(spark: SparkSession, bootstrap: str, own_admin: 
 def test_the_pipeline_reads_the_groups_of_kshim(
     spark: SparkSession, nodes: Nodes, bootstrap: str, own_admin: Admin, topic: str
 ) -> None:
-    """By default, through kshim and at the upstream; there the upstream's own log has the offsets, too."""
+    """By default it reads them, through kshim and at the upstream, whose own log has the offsets, too."""
     create(own_admin, topic, 1)
     producer = new_producer(bootstrap)
     for number in range(10):

@@ -26,7 +26,7 @@ PAUSE_S = 0.02
 
 
 class Read(NamedTuple):
-    """What OffsetFetch was answered."""
+    """An answer to OffsetFetch."""
 
     error: ErrorCode
     offset: int
@@ -46,7 +46,7 @@ def fetch_request(group_id: str, topic: str) -> OffsetFetchRequest:
 
 
 def read_of(answer: object) -> Read:
-    """What an answer to `fetch_request` says."""
+    """Read an answer to `fetch_request`."""
     (group,) = answer.groups
     if group.error_code:
         return Read(ErrorCode(group.error_code), -1)
@@ -71,7 +71,7 @@ class Committer:
         return found
 
     def _coordinator(self) -> tuple[str, int] | None:
-        """Where it is. A kshim that is alone names any of its ports."""
+        """The coordinator's address. A kshim that is alone names any of its ports."""
         return next((found for each in self.servers if (found := self._found(each)) is not None), None)
 
     def _found(self, server: Server) -> tuple[str, int] | None:
@@ -83,7 +83,7 @@ class Committer:
         return None if answer.error_code else (answer.host, answer.port)
 
     def commit(self, offset: int) -> bool:
-        """Whether the commit was acknowledged; if not, nobody knows."""
+        """True if the commit was acknowledged. If False, it may have been performed or not."""
         try:
             answer = self._ask(COMMIT, commit_request(self.group_id, self.topic, offset))
         except OSError:
@@ -96,7 +96,7 @@ class Committer:
         return True
 
     def read(self) -> int | None:
-        """The committed offset, None if nobody tells it. Notes a fault if it goes back."""
+        """The committed offset; None if no server answers. Notes a fault if it goes back."""
         known = self.acknowledged
         try:
             answer = self._ask(FETCH, fetch_request(self.group_id, self.topic))

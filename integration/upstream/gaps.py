@@ -36,7 +36,7 @@ def row(fault: str, what: str, values: Sequence[float]) -> str:
 
 
 def table(play: Play) -> list[str]:
-    """What was measured, in s."""
+    """The table of the measured times, in s."""
     lines = [f"{'fault':8}{'what':36}{'times':>5}{'p50 s':>8}{'p99 s':>8}{'most s':>8}"]
     for fault in FAULTS:
         if play.told_s[fault]:

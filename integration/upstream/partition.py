@@ -35,7 +35,7 @@ WITHIN_S = 60
 
 
 class Answer(NamedTuple):
-    """How a batch was answered."""
+    """An answer to a batch."""
 
     error: ErrorCode
     offset: int = -1

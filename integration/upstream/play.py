@@ -66,7 +66,7 @@ class Play:
     # ---- a fault
 
     def round(self, fault: str) -> None:
-        """Let the fault happen, wait until all goes on, and undo it."""
+        """Inject the fault, wait until all consumers go on, and undo it."""
         server = self._random.choice(self.servers)
         happens_to = self.nodes if fault == "kafka" else server
         hit = [each for each in self.groups if happens_to is self.nodes or each.leader() is server]
@@ -132,7 +132,7 @@ class Play:
     # ---- the end
 
     def judge(self) -> list[str]:
-        """What was lost, went back, or was owned twice."""
+        """The faults found: offsets lost or gone back, partitions owned twice."""
         return [fault for group in self.groups for fault in group.finish()]
 
     def end(self) -> None:
@@ -145,7 +145,7 @@ class Play:
         self.nodes.kill()
 
     def report(self) -> str:
-        """What everybody has logged."""
+        """The logs of all processes."""
         return "\n".join([each.report() for each in self.servers] + [each.report() for each in self.groups])
 
 

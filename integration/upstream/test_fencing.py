@@ -1,7 +1,7 @@
-"""What Apache Kafka does with plain, idempotent batches of several epochs: docs/decisions/024.
+"""Apache Kafka's answers to plain, idempotent batches of several epochs: docs/decisions/024.
 
 A shard of the groups' journal is led by whoever has appended the first batch of its newest producer epoch.
-These are the answers on which that stands: from one Apache Kafka, and from three where a leader moves.
+That relies on these answers: from one Apache Kafka, and from three where a leader moves.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""What Apache Kafka writes into a partition that was added to a transaction: docs/decisions/027.
+"""Apache Kafka's markers in a partition that was added to a transaction: docs/decisions/027.
 
 The offsets that a transaction commits are records of a shard's leader, and fenced like all others. The end of
-the transaction, and that alone, is written by the upstream. These are the answers on which that stands.
+the transaction, and that alone, is written by the upstream. kshim relies on these answers.
 """
 
 from __future__ import annotations

@@ -137,7 +137,7 @@ def test_a_producer_that_wants_no_answer_gets_none(kafka: Server, kshim: Server,
 
 @pytest.mark.few
 def test_replies_come_in_the_order_of_the_requests(kshim: Server) -> None:
-    """Those of kshim and those of the upstream, whichever is sooner."""
+    """A slow reply of the upstream holds back a fast one of kshim, and the other way round."""
     requests = [
         (12, MetadataRequest(topics=None)),
         (4, ListGroupsRequest()),
@@ -196,7 +196,7 @@ def test_what_the_upstream_refuses_closes_the_connection(kshim: Server) -> None:
 
 
 def test_a_client_that_closes_its_half_is_gone(kshim: Server) -> None:
-    """As with Apache Kafka, which does not answer what it has read by then."""
+    """Apache Kafka does not answer the requests that it has read by then, either."""
     with Wire(kshim.host, kshim.port) as wire:
         wire.ask(12, MetadataRequest(topics=()))
         wire.shutdown(socket.SHUT_WR)

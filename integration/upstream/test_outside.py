@@ -39,7 +39,7 @@ def kshim(kafka: Server, tmp_path_factory: pytest.TempPathFactory) -> Iterator[S
 
 
 class Outside:
-    """What somebody asks beside the clients."""
+    """Questions of people beside the clients."""
 
     def __init__(self, server: Server) -> None:
         self.server = server
@@ -62,7 +62,7 @@ class Outside:
             return str(answer.read().decode())
 
     def metrics(self, topic: str) -> dict[str, float]:
-        """Those of a topic, and those of no topic, with their labels."""
+        """The metrics of a topic and the metrics without a topic, with their labels."""
         lines = [line for line in self.get("/metrics").splitlines() if not line.startswith("#")]
         found = {name: float(value) for name, _, value in (line.rpartition(" ") for line in lines)}
         return {name: value for name, value in found.items() if "topic=" not in name or f'"{topic}"' in name}

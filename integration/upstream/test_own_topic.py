@@ -188,7 +188,7 @@ def test_a_pattern_does_not_subscribe_to_it(kshim: Server, made: str) -> None:
 
 
 def strange_batches() -> list[bytes]:
-    """What only somebody can write who writes to the topic at the upstream itself."""
+    """Batches that reach the topic only at the upstream itself."""
     now_ms = int(time.time() * 1000)
     strange = [
         (b"a stranger", b"'s record"),
@@ -251,6 +251,6 @@ def test_strangers_cause_no_connections_to_the_upstream(kafka: Server, tmp_path:
 
 
 def connections_to(port: int) -> int:
-    """How many connections of this machine go to a port."""
+    """The number of this machine's connections to a port."""
     lines = TCP.read_text().splitlines()[1:]
     return sum(line.split()[2].endswith(f":{port:04X}") for line in lines)

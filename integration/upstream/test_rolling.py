@@ -45,7 +45,7 @@ def pair(nodes: Nodes, tmp_path: Path) -> Iterator[list[Server]]:
 
 
 def are_in_sync(node: Server) -> bool:
-    """Whether a node knows all replicas of all topics to be in sync, as the next restart has to wait for."""
+    """True if a node knows all replicas of all topics to be in sync. The next restart waits for that."""
     with Wire(node.host, node.port) as wire:
         told = wire.ask(12, MetadataRequest(topics=None))
     return len(told.brokers) == REPLICAS and all(

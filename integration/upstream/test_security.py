@@ -1,4 +1,4 @@
-"""kshim in front of Apache Kafka with TLS, SASL and ACLs: what works, and what is told where it does not."""
+"""kshim in front of Apache Kafka with TLS, SASL and ACLs: what works, and the errors where it does not."""
 
 from __future__ import annotations
 
@@ -308,7 +308,7 @@ def tools(class_path: str) -> Iterator[Tools]:
 def test_what_acls_have_to_allow(
     kafka: Secured, tools: Tools, new: NewKshim, tmp_path: Path, topic: str
 ) -> None:
-    """Each missing one is named at the start; what they refuse to clients is told to these."""
+    """kshim logs each missing right at the start; clients get the upstream's refusals."""
     cell = cell_of("LOGIN", "SCRAM-SHA-512")
     new(cell).stop()  # the topic is there
     told: list[str] = []
@@ -357,7 +357,7 @@ def test_the_client_properties_of_the_page() -> None:
 
 
 def test_a_password_that_is_changed(kafka: Secured, new: NewKshim, topic: str) -> None:
-    """Who is connected stays so until the login is renewed; then kshim says what is wrong, and goes on."""
+    """Open connections stay until the login is renewed. Then kshim logs the error, and goes on."""
     kshim = new(SCRAM)
     works(kshim, topic)
     set_password(kafka.server, USER, WRONG)

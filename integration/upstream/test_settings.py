@@ -52,7 +52,7 @@ def start(kafka: Server, tmp_path: Path) -> Iterator[Start]:
 
 
 def commit(server: Server, topic: str) -> Callable[[Server], int | None]:
-    """Let a group commit 5; what is returned tells what a server has of it."""
+    """Have a group commit offset 5. Return a function that asks a server for the committed offset."""
     admin = Admin(server.bootstrap)
     admin.create_topic(topic, 1)
     admin.close()
@@ -99,7 +99,7 @@ def test_other_names_and_no_mirroring(kafka: Server, start: Start, topic: str) -
 def test_the_first_kshim_does_not_wait_until_its_group_is_balanced(
     kafka: Server, start: Start, topic: str
 ) -> None:
-    """Nor does one that starts again: it leads all at once, and is told to when the group is balanced."""
+    """A kshim that starts again leads all shards at once. They are assigned when the group is balanced."""
     commit(kafka, topic)  # a cluster that nobody has used yet has no coordinators
     kshim = start(upstream_groups_group_id=topic)
     for starts in (1, 2):
@@ -146,7 +146,7 @@ def test_a_lease_that_is_too_long_is_refused(kafka: Server, tmp_path: Path) -> N
 
 
 def test_told_offsets_outlive_the_retention_of_the_upstream(kafka: Server, start: Start, topic: str) -> None:
-    """What nobody has told again is gone there by then."""
+    """By then the upstream has dropped every offset that was not sent again."""
     direct = commit(kafka, f"{topic}-direct")
     offset = commit(start(), topic)
     wait_until(lambda: offset(kafka) == 5, 10, "the told offset")

@@ -121,7 +121,7 @@ def test_who_has_just_come_back_tells_of_the_others_at_once(pair: list[Server], 
 
 
 def _told_ports(server: Server, topic: str) -> set[int]:
-    """The ports of the brokers that a client of a server is told of; none if it cannot be reached."""
+    """The ports of the brokers in a server's Metadata answer; none if the server cannot be reached."""
     try:
         with Wire(server.host, server.port) as wire:
             answer = wire.ask(METADATA, MetadataRequest(topics=(MetadataRequestTopic(name=topic),)))
@@ -179,7 +179,7 @@ def test_whoever_was_asleep_tells_the_upstream_nothing_old(
 
 
 def serve_to_end(kafka: Server, path: Path, *options: str) -> str:
-    """What a kshim says that refuses to start."""
+    """The last words of a kshim that refuses to start."""
     done = run_to_end(
         "serve", "--upstream", kafka.bootstrap, "--data-dir", str(path / "refused"), *options, cwd=path
     )
@@ -196,7 +196,7 @@ NO_ADDRESS = (
 def test_whoever_cannot_be_reached_does_not_share_groups(
     kafka: Server, tmp_path: Path, topic: str, host: str
 ) -> None:
-    """Alone it tells each client the address by which it came; the clients of others need one to come to."""
+    """A kshim that is alone answers each client with the address by which it came; several need real ones."""
     everywhere = Server(tmp_path / "everywhere", ["--upstream", kafka.bootstrap])
     everywhere.host = host
     everywhere.start()
@@ -248,7 +248,7 @@ def test_a_group_moves_here_and_back(kafka: Server, pair: list[Server], topic: s
 
 
 def _adopt(server: Server, group_id: str) -> str:
-    """What `kshim adopt` prints."""
+    """The output of `kshim adopt`."""
     done = run_to_end("adopt", group_id, "--data-dir", str(server.data_dir), cwd=server.data_dir)
     return done.stdout or done.stderr
 

@@ -29,7 +29,7 @@ class Sides:
     tools: Tools
 
     def run(self, server: Server, command: str) -> list[str]:
-        """What kafka-consumer-groups prints, without empty lines."""
+        """The output of kafka-consumer-groups, without empty lines."""
         arguments = shlex.split(f"--bootstrap-server {server.bootstrap} {command}")
         done = self.tools.run(CONSUMER_GROUPS, *arguments)
         lines = [" ".join(line.split()) for line in done.text.splitlines() if line.strip()]
@@ -42,7 +42,7 @@ class Sides:
         return self.run(self.kafka, command)
 
     def commit(self, server: Server, group_id: str, offset: int) -> None:
-        """Let a group have committed in all partitions, and the upstream know of it."""
+        """Commit for a group in all partitions, and wait until the upstream has the offsets."""
         consumer = new_consumer(server.bootstrap, group_id=group_id)
         partitions = [TopicPartition(TOPIC, number) for number in range(PARTITIONS)]
         consumer.assign(partitions)
@@ -51,7 +51,7 @@ class Sides:
         wait_until(lambda: self.offsets(self.kafka, group_id) == [offset] * PARTITIONS, 20, "the offsets")
 
     def offsets(self, server: Server, group_id: str) -> list[int | None]:
-        """What a group has committed, in the order of the partitions; None is nothing."""
+        """The group's committed offsets, in the order of the partitions; None where there is none."""
         admin = Admin(server.bootstrap)
         found = admin.group_offsets(group_id)
         admin.close()
@@ -135,7 +135,7 @@ def test_a_group_with_members_at_the_upstream_is_described_and_stays(sides: Side
 
 
 def run(sides: Sides, *arguments: str) -> str:
-    """What a command of kshim prints."""
+    """The output of a kshim command."""
     data_dir = sides.kshim.data_dir
     done = run_to_end(*arguments, "--data-dir", str(data_dir), cwd=data_dir)
     return done.stdout + done.stderr

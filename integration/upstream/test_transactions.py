@@ -84,7 +84,7 @@ class Transactional:
 
 
 def committed(bootstrap: str, topic: str) -> int | None:
-    """What is committed, as a consumer of the group sees it that reads committed records only."""
+    """The committed offsets, as a read_committed consumer of the group gets them."""
     options = {"group_id": f"group-of-{topic}", "isolation_level": "read_committed"}
     consumer = new_consumer(bootstrap, enable_auto_commit=False, **options)
     try:
@@ -96,7 +96,7 @@ def committed(bootstrap: str, topic: str) -> int | None:
 
 @pytest.mark.few
 def test_offsets_count_when_their_transaction_is_committed(kafka: Server, kshim: Server, made: str) -> None:
-    """And they are told to the upstream, as all others are."""
+    """They are sent to the upstream, as all others are."""
     paul = Transactional(kshim.bootstrap, made)
     paul.commit(5)
     assert committed(kshim.bootstrap, made) == 5

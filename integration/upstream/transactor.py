@@ -56,7 +56,7 @@ class Transactor:
         return ErrorCode(found.results_by_partition[0].partition_error_code)
 
     def add(self, topic: str, partition: int = 0) -> ErrorCode:
-        """The same, asked until the transaction before has ended."""
+        """Like `add`, repeated until the transaction before has ended."""
 
         def added() -> list[ErrorCode] | None:
             error = self.add_once(topic, partition)

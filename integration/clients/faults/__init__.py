@@ -1,4 +1,4 @@
-"""What a consumer does when its broker has a bad day: each fault with each of three clients, unmodified.
+"""Consumers whose requests fail: each fault with each of three unmodified clients.
 
 The drivers are those of `integration/clients/matrix`. The table of docs/faults.md is made from the results.
 """

@@ -1,4 +1,4 @@
-"""What was seen of each fault, a line of JSON each, and the table of docs/faults.md that is made of it."""
+"""The observed effects of each fault, a line of JSON each, and the table of docs/faults.md made of them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ LATE_S = 0.5
 
 @dataclass(frozen=True)
 class Result:
-    """What was seen of one fault with one client."""
+    """The observed effects of one fault on one client."""
 
     client: str
     version: str
@@ -68,7 +68,7 @@ def drawn(page: str, results: Iterable[Result]) -> str:
 
 
 def _cell(result: Result) -> str:
-    """What was seen, the most important first."""
+    """The observed effects, the most important first."""
     order = (STOPS, SUCCEEDS)
     said = sorted(result.said, key=lambda part: (part not in order, part == JOINS_AGAIN, part))
     if result.has_some_twice:

@@ -37,7 +37,7 @@ def gets(error: str) -> str:
 
 @dataclass
 class Seen:
-    """What an application saw from the moment of the fault on."""
+    """An application's observations from the moment of the fault on."""
 
     goes_on: bool = False
     joins_again: bool = False
@@ -50,7 +50,7 @@ class Seen:
     """The errors that polling raised, by the client's names for them."""
 
     def said(self) -> set[str]:
-        """What a test expects."""
+        """The observations, in a test's words."""
         parts = {gets(error) for error in self.errors}
         parts |= {self.commit} if self.commit else set()
         parts |= {JOINS_AGAIN} if self.joins_again else set()
@@ -140,7 +140,7 @@ class Application:
         return True
 
     def goes_on(self, timeout_s: float) -> bool:
-        """Whether a record comes that is produced from now on."""
+        """True if a record that is produced now arrives."""
         from_s = time.monotonic()
         return self.take_until(lambda: self._last_produced_s > from_s, timeout_s)
 
@@ -150,7 +150,7 @@ class Application:
         return set(range(min(there), max(there) + 1)) - there if there else set()
 
     def end(self) -> None:
-        """See whether it has joined again, and close it."""
+        """Note whether the consumer has joined again, and close it."""
         self.seen.joins_again = any(kind == "assigned" for kind, _ in self._driver.events(name="c"))
         try:
             self._driver.close(name="c")

@@ -1,4 +1,4 @@
-"""What was acknowledged outlives every `kill -9`: records, offsets, topics, groups."""
+"""Everything acknowledged outlives `kill -9`: records, offsets, topics, groups."""
 
 from __future__ import annotations
 

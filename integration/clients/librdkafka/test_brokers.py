@@ -156,7 +156,7 @@ class Story:
 
     @contextmanager
     def chapter(self, what: str, *, rebalances: int = 0) -> Iterator[None]:
-        """What happens in it causes exactly so many rebalances; records arrive before and after it."""
+        """A block that causes exactly this many rebalances; records arrive before and after it."""
         self.wait_more()
         before, since_s = self.rebalances(), time.monotonic()
         yield

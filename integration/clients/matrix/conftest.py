@@ -33,7 +33,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def _params(item: pytest.Item) -> dict[str, Any]:
-    """Of a scenario; empty for another test."""
+    """The parameters of a scenario; empty for another test."""
     return item.callspec.params if hasattr(item, "callspec") else {}
 
 

@@ -51,11 +51,11 @@ class Driver:
         return lambda **arguments: self.ask(name, **arguments)
 
     def events(self, *, name: str) -> list[Any]:
-        """What the listener of a consumer was told since the last call: kinds and partitions."""
+        """The events of a consumer's listener since the last call: kinds and partitions."""
         return [event[:2] for event in self.timed_events(name=name)]
 
     def timed_events(self, *, name: str) -> list[Any]:
-        """The same, with the time in ms since 1970, which the drivers in Python and Java tell."""
+        """Like `events`, with times in ms since 1970, which only drivers in Python and Java report."""
         return list(self.ask("events", name=name))
 
     def create_topic(self, *, topic: str, partitions: int = 1, **arguments: Any) -> None:
@@ -100,7 +100,7 @@ class Driver:
         return answer["is"]
 
     def crash(self) -> None:
-        """Kill it: nothing is closed, nobody is told."""
+        """Kill the driver: it closes nothing, and its members do not leave."""
         self._process.kill()
         self._process.wait()
 

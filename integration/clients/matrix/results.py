@@ -38,7 +38,7 @@ Client = tuple[str, str]
 
 @dataclass(frozen=True)
 class Result:
-    """What became of one scenario."""
+    """The outcome of one scenario."""
 
     client: str
     version: str

@@ -90,7 +90,7 @@ def test_new_records_arrive(driver: Driver, topic: str) -> None:
 
 
 def test_from_the_end(driver: Driver, topic: str) -> None:
-    """Not every client tells when it has found the end: what is sent earlier may be left out."""
+    """Not every client reports that it has found the end; it may leave out records that are sent before."""
     driver.create_topic(topic=topic)
     send(driver, topic, "before")
     driver.open(name="c", partitions=[[topic, 0]], reset="latest")

@@ -52,7 +52,7 @@ class Feed:
 
 
 class Counts:
-    """What the processes have sent on, and committed."""
+    """The counts that the processes have sent on and committed."""
 
     def __init__(self, bootstrap: str, topic: str) -> None:
         self.by_key: dict[str, list[int]] = defaultdict(list)
@@ -82,7 +82,7 @@ class Counts:
 
 @pytest.fixture
 def topics(broker: Server, topic: str) -> tuple[str, str]:
-    """What is counted, and the counts."""
+    """The topic whose records are counted, and the topic of the counts."""
     admin = Admin(broker.bootstrap)
     names = f"{topic}-in", f"{topic}-out"
     for name in names:

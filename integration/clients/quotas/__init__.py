@@ -1,4 +1,4 @@
-"""How fast unmodified clients with a quota are, on kshim and on Apache Kafka.
+"""The speed of unmodified clients with a quota, on kshim and on Apache Kafka.
 
 A paced client is one program: it sends or reads records of two thousand bytes, as fast as it can, and prints
 how many bytes that were, every tenth of a second. In its first seconds it keeps to the pace that it is given:

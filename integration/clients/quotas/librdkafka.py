@@ -19,7 +19,7 @@ TICK_S = 0.1
 
 
 class Told:
-    """Counts bytes from the first on, and tells them."""
+    """Counts bytes from the first on, and prints the count."""
 
     def __init__(self, bytes_per_s: float, paced_s: float) -> None:
         self._bytes_per_s, self._paced_s = bytes_per_s, paced_s
@@ -32,7 +32,7 @@ class Told:
         self.bytes += count
 
     def is_ahead(self, done_bytes: int) -> bool:
-        """Whether a client that has done so much must not go on yet."""
+        """True if the client is ahead of its pace and must wait."""
         if not self._began_s:
             return done_bytes > 0
         elapsed_s = time.monotonic() - self._began_s

@@ -27,7 +27,7 @@ COMMANDS = {"kshim": COMMAND, "apache-kafka": apache_kafka.COMMAND}
 
 
 class Plan(NamedTuple):
-    """How long is measured."""
+    """The duration of a measurement."""
 
     samples: int
     """quota.window.num. The clients are paced for so many seconds, and one more."""
@@ -86,7 +86,7 @@ class Fast:
         self._producer = Producer({**own, **settings})
 
     def seconds(self, total_bytes: int) -> float:
-        """How long it takes to send so much."""
+        """The seconds that sending these bytes takes."""
         began_s = time.monotonic()
         for _ in range(total_bytes // len(RECORD)):
             while True:

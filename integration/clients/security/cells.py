@@ -1,4 +1,4 @@
-"""What is tried: a security protocol, with a mechanism where there is one."""
+"""The combinations tried: a security protocol, with a mechanism where there is one."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Cell:
         return f"{self.protocol}, {self.mechanism}" if self.mechanism else self.protocol
 
     def environment(self, certificates: Path, password: str = PASSWORD) -> dict[str, str]:
-        """What a driver is told."""
+        """The environment variables of a driver."""
         told = {"protocol": self.protocol}
         if self.mechanism:
             told |= {"mechanism": self.mechanism, "user": USER}

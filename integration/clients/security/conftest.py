@@ -53,7 +53,7 @@ def server_named(
 
 @pytest.fixture
 def new_driver(server_named: Callable[[str], Secured]) -> Iterator[NewDriver]:
-    """new_driver(client, broker, cell, **told): a driver at the listener of that cell."""
+    """new_driver(client, broker, cell, **options): a driver at the listener of that cell."""
     drivers: list[Driver] = []
 
     def new(client: str, broker: str, cell: Cell, **told: str) -> Driver:

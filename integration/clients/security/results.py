@@ -25,7 +25,7 @@ MARKS = {PASSED: "✓", FAILED: "✗", "": "–"}
 
 @dataclass
 class Result:
-    """Of one client at one server."""
+    """The result of one client at one server."""
 
     client: str
     broker: str

@@ -43,7 +43,7 @@ def test_a_client_works(client: str, at: str, cell: Cell, new_driver: NewDriver)
 @pytest.mark.parametrize("cell", LOGINS, ids=str)
 @pytest.mark.parametrize("at", BROKERS)
 def test_a_wrong_password(client: str, at: str, cell: Cell, new_driver: NewDriver) -> None:
-    """What the client says is noted, and has nothing of the password."""
+    """The client's words are noted, and do not contain the password."""
     with noted(Result(client, at, str(cell), is_wrong=True)) as result:
         driver: Driver = new_driver(client, at, cell, password=WRONG)
         result.version = driver.hello()[1]

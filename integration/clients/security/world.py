@@ -82,7 +82,7 @@ def _settings(certificates: Path) -> dict[str, str]:
 
 
 def set_password(server: Server, user: str, password: str) -> None:
-    """Of a user of SCRAM."""
+    """Set the password of a SCRAM user."""
     with Wire(server.host, server.port) as wire:
         for number, hash_name in ((1, "sha256"), (2, "sha512")):
             salted = hashlib.pbkdf2_hmac(hash_name, password.encode(), SALT, 4096)

@@ -1,6 +1,6 @@
-"""What `kshim why` says of a group of three clients, next to what was done to it and what its members saw.
+"""`kshim why`'s story of a group of three clients agrees with the steps of the test and the members' events.
 
-One group of kafka-python, librdkafka and Java members goes through all that sets rebalances off.
+One group of kafka-python, librdkafka and Java members goes through every cause of a rebalance.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class Members:
         wait_until(is_settled, SETTLED_S, self._told)
 
     def _told(self) -> str:
-        """What each side says."""
+        """Each side's account."""
         owned = {name: driver.assignment(name="c") for name, driver in self.drivers.items()}
         return (
             f"{owned}\n{self.server.why(GROUP)['now']}\n{self.server.why(GROUP)['rebalances'][-1]['story']}"
@@ -223,7 +223,7 @@ def stall_and_join(members: Members, late: Driver) -> None:
 
 
 def moved_to(members: Members) -> None:
-    """Let another broker coordinate the group, and the members commit there."""
+    """Move the group to another coordinator, and have the members commit there."""
     for node_id in (1, 2, 3):
         members.server.steer("move-coordinator", GROUP, "--to", node_id)
     time_of_a_heartbeat_s = SESSION_MS / 4000

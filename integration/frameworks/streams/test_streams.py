@@ -1,4 +1,4 @@
-"""What is fed is counted, while instances and the broker come and go."""
+"""Kafka Streams counts all that it is fed, while instances and the broker come and go."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def tell(broker: Server, application: str, topic: str, tmp_path: Path) -> Iterat
 
 
 def check_each_is_counted_once(story: Story, fed: set[int]) -> None:
-    """By the output, whose records show the state after each number, and by the state."""
+    """Check the output, whose records show the state after each number, and the state."""
     assert sorted(story.results.numbers()) == sorted(fed)
     for results in story.results.by_bucket.values():
         assert [result.count for result in results] == list(range(1, len(results) + 1))

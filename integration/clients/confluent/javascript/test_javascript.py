@@ -38,7 +38,7 @@ def prefix() -> str:
 
 @pytest.fixture(scope="session")
 def answers(modules: Path, broker: Server, prefix: str) -> Mapping[str, Any]:
-    """What `drive.js` printed, by the name of the step."""
+    """`drive.js`'s output, by the name of the step."""
     done = subprocess.run(
         ["node", str(DRIVE), broker.bootstrap, prefix],
         env={**os.environ, "NODE_PATH": str(modules)},

@@ -1,4 +1,4 @@
-"""Groups of two: both members' callbacks and the broker tell which partitions each owns."""
+"""Groups of two: both members' callbacks and the broker agree on which partitions each owns."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from integration.clients.matrix.drivers.lines import Cannot, Polling, text
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """What `open` was asked for."""
+    """The arguments of `open`."""
 
     topics: list[str] = field(default_factory=list)
     pattern: str | None = None

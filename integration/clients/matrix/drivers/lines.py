@@ -1,4 +1,4 @@
-"""What the drivers of Python's clients share: the lines, and a thread that polls a consumer."""
+"""Shared parts of the drivers of Python's clients: the lines, and a thread that polls a consumer."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Polling:
         self._thread.start()
 
     def event(self, kind: str, partitions: list[list[Any]]) -> None:
-        """Note what a rebalance listener was told, and when, in ms since 1970."""
+        """Note an event of a rebalance listener, with its time in ms since 1970."""
         self.seen.append([kind, sorted(partitions), int(time.time() * 1000)])
 
     def events(self) -> list[list[Any]]:

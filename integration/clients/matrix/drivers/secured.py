@@ -1,4 +1,4 @@
-"""How a driver's client authenticates: KSHIM_SECURITY, an object of JSON that every driver reads.
+"""A driver's security settings: KSHIM_SECURITY, an object of JSON that every driver reads.
 
     protocol     security.protocol
     mechanism    sasl.mechanism, with user and password, or with a token that a client is to show
@@ -6,7 +6,7 @@
     certificate, key
                  PEM files of the client's own
 
-Without it a driver's client is as it is.
+Without it the client connects in plain text.
 """
 
 from __future__ import annotations
