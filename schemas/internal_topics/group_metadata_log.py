@@ -1,8 +1,9 @@
-"""Keys and values of __consumer_offsets, the topic in which Kafka keeps committed offsets and classic groups.
+"""Keys and values of __consumer_offsets, the topic in which Kafka keeps committed offsets and groups.
 
 A key is an int16 with the kind of the record, then its fields. A value is an int16 version, then the fields
-of that version. A null value deletes the offset or group that its key names. Kinds 0 and 1 are both committed
-offsets, kind 2 is a group. Higher kinds, of consumer, share and streams groups, are read as an `UnknownKey`.
+of that version. A null value deletes what its key names. Kinds 0 and 1 are both committed offsets, kind 2 is
+a classic group. `consumer_group_log` has the kinds of consumer groups. Those of share and streams groups are
+read as an `UnknownKey`.
 
 Offsets: v1 expire_timestamp, gone again in v2 (KIP-211); v3 leader_epoch (KIP-320); v4 flexible (KIP-915),
 topic_id (KIP-848). Groups: v1 rebalance_timeout (KIP-62); v2 current_state_timestamp (KIP-211);
@@ -16,7 +17,8 @@ from typing import Any, Final, overload
 from uuid import UUID
 
 from schemas import compiled
-from schemas.message import MalformedMessage, entity, field, message
+from schemas.internal_topics.consumer_group_log import KINDS, ConsumerGroupKey, ConsumerGroupValue
+from schemas.message import MalformedMessage, definition, entity, field, message
 from schemas.primitives import array, bytes_, int32, int64, nullable_string, string, uuid
 
 VERSIONS: Final = range(5)  # of OffsetCommitValue and of GroupMetadataValue
@@ -98,12 +100,22 @@ class UnknownKey:
     data: bytes
 
 
-Key = OffsetCommitKey | GroupMetadataKey | UnknownKey
-Value = OffsetCommitValue | GroupMetadataValue
+Key = OffsetCommitKey | GroupMetadataKey | ConsumerGroupKey | UnknownKey
+Value = OffsetCommitValue | GroupMetadataValue | ConsumerGroupValue
 
-KEYS: Final[dict[int, object]] = {0: OffsetCommitKey, 1: OffsetCommitKey, 2: GroupMetadataKey}
-VALUES: Final[dict[object, Any]] = {OffsetCommitKey: OffsetCommitValue, GroupMetadataKey: GroupMetadataValue}
-
+KEYS: Final[dict[int, object]] = {
+    0: OffsetCommitKey,
+    1: OffsetCommitKey,
+    2: GroupMetadataKey,
+    **{kind: key for kind, (key, _) in KINDS.items()},
+}
+VALUES: Final[dict[object, Any]] = {
+    OffsetCommitKey: OffsetCommitValue,
+    GroupMetadataKey: GroupMetadataValue,
+    **dict(KINDS.values()),
+}
+_KIND_BYTES: Final = {key: kind.to_bytes(2) for kind, key in KEYS.items()}
+"""The first two bytes of each class of keys; the higher kind of the two for offsets."""
 
 _TOPIC_ID_FOLLOWS: Final = b"\1\0\x10"
 """The beginning of a section with one tagged field: a count of 1, tag 0, a size of 16 bytes."""
@@ -133,7 +145,7 @@ def decode_value(key: Key, data: bytes | None) -> Value | None:
         return None
     cls = VALUES[type(key)]
     version = _number(data, cls.__name__)
-    if version not in VERSIONS:
+    if version not in (definition(cls).versions or ()):
         raise MalformedMessage("an unknown version", api=cls.__name__, version=version)
     value: Value = _decode(cls, version, data)
     return value
@@ -165,13 +177,13 @@ def encode_key(key: Key) -> bytes:
         return key.kind.to_bytes(2, signed=True) + key.data
     cls: object = type(key)
     encode, _ = _encoder(cls, 0)
-    return encode(key, b"\0\1" if isinstance(key, OffsetCommitKey) else b"\0\2")
+    return encode(key, _KIND_BYTES[cls])
 
 
 def encode_value(value: Value) -> bytes:
     """The bytes of a value, in the version that Kafka 4.2 writes."""
-    if isinstance(value, GroupMetadataValue):
-        return _encode(value, 3)
+    if not isinstance(value, OffsetCommitValue):
+        return _encode(value, 3 if isinstance(value, GroupMetadataValue) else 0)
     if value.expire_timestamp != -1:
         return _encode(value, 1)
     return _encode_plain_offset_commit(value)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from kshim.coordination.decision import GroupRecord
 from schemas.internal_topics.group_metadata_log import (
-    UnknownKey,
+    GroupMetadataKey,
+    OffsetCommitKey,
     decode_key,
     decode_value,
     encode_key,
@@ -21,4 +22,6 @@ def encode_record(record: GroupRecord) -> tuple[bytes, bytes | None]:
 def decode_record(key: bytes, value: bytes | None) -> GroupRecord | None:
     """The record; None if its key is of an unknown kind. Raises MalformedMessage."""
     decoded = decode_key(key)
-    return None if isinstance(decoded, UnknownKey) else GroupRecord(decoded, decode_value(decoded, value))
+    if not isinstance(decoded, OffsetCommitKey | GroupMetadataKey):
+        return None
+    return GroupRecord(decoded, decode_value(decoded, value))

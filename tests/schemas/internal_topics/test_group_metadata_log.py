@@ -216,7 +216,7 @@ def test_a_null_value_is_none(key: Any) -> None:
     assert decode_value(key, None) is None
 
 
-@pytest.mark.parametrize("kind", [-1, 3, 15, 0x7FFF])
+@pytest.mark.parametrize("kind", [-1, 9, 15, 17, 0x7FFF])
 def test_a_key_of_another_kind_is_kept_as_it_is(kind: int) -> None:
     """[159]"""
     data = kind.to_bytes(2, signed=True) + b"\0\7billing"
