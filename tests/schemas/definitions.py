@@ -51,7 +51,7 @@ def read(text: str) -> dict[str, Any]:
     """A definition as Kafka writes it, with its shared structures put in place."""
     found: dict[str, Any] = json.loads(re.sub(r"(?m)^\s*//.*$", "", text))
     shared = {it["name"]: it["fields"] for it in found.get("commonStructs", [])}
-    _expand(found["fields"], shared)
+    _expand(found.setdefault("fields", []), shared)  # a message that is gone has none
     return found
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from uuid import UUID
 
@@ -15,9 +15,10 @@ from integration.differential.playing.asking import Address, Connection
 from integration.differential.playing.player import Target
 from integration.differential.playing.settling import MARKED
 from integration.differential.words.history import OTHER_TOPIC, TOPIC
-from integration.support.server import Server
+from integration.support.server import COMMAND, Server
 from schemas.api_key import ApiKey
 from schemas.error_code import ErrorCode
+from schemas.messages.api_versions import ApiVersionsRequest
 from schemas.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from schemas.messages.describe_groups import DescribeGroupsRequest
 from schemas.messages.describe_transactions import DescribeTransactionsRequest
@@ -51,6 +52,18 @@ READY_TIMEOUT_S = 60
 
 
 @dataclass(frozen=True)
+class Program:
+    """How a server of a pair is started."""
+
+    name: str
+    command: Sequence[str] = tuple(COMMAND)
+    options: Sequence[str] = ()
+
+
+BOTH = (Program("apache-kafka", apache_kafka.COMMAND), Program("kshim"))
+
+
+@dataclass(frozen=True)
 class Pair:
     apache_kafka: Server
     kshim: Server
@@ -67,27 +80,28 @@ class Pair:
         return f"{self.apache_kafka.report()}\n{self.kshim.report()}"
 
 
-def start(name: str, directory: Path) -> Pair:
+def start(name: str, directory: Path, programs: tuple[Program, Program] = BOTH) -> Pair:
     """Start both servers with TOPIC and OTHER_TOPIC, and wait until their coordinators are loaded."""
     settings = {**COMMON, **PAIRS[name]}
     options = list(
         itertools.chain.from_iterable(("--set", f"{key}={value}") for key, value in settings.items())
     )
     directory.mkdir()
-    servers = (
-        Server(directory / "apache-kafka", options, command=apache_kafka.COMMAND),
-        Server(directory / "kshim", options),
+    one, other = (
+        Server(directory / each.name, [*each.options, *options], command=each.command) for each in programs
     )
+    servers = one, other
     try:
         with ThreadPoolExecutor() as threads:
             targets = threads.map(_prepared, servers, itertools.repeat(int(settings[DELAY_MS])))
-            apache_kafka_target, kshim_target = targets
+            theirs, ours = targets
     except BaseException:
         for server in servers:
             if server.running:
                 server.kill()
         raise
-    return Pair(*servers, targets=(apache_kafka_target, kshim_target))
+    newest = {key: min(theirs.newest[key], ours.newest[key]) for key in theirs.newest.keys() & ours.newest}
+    return Pair(*servers, targets=(replace(theirs, newest=newest), replace(ours, newest=newest)))
 
 
 def create_topic(address: Address, name: str, partitions: int) -> UUID:
@@ -103,6 +117,14 @@ def create_topic(address: Address, name: str, partitions: int) -> UUID:
         return UUID(str(made.topic_id))
 
     return asyncio.run(create())
+
+
+async def newest_versions(address: Address) -> dict[int, int]:
+    """The newest version of each API that a server announces."""
+    connection = await Connection.open(address)
+    announced = await connection.ask(ApiKey.API_VERSIONS, 0, ApiVersionsRequest())
+    connection.close()
+    return {each.api_key: each.max_version for each in announced.api_keys}
 
 
 async def wait_loaded(address: Address) -> None:
@@ -132,4 +154,5 @@ def _prepared(server: Server, delay_ms: int) -> Target:
     topic_ids = {name: create_topic(server, name, 2) for name in (TOPIC, OTHER_TOPIC)}
     create_topic(server, MARKED, 1)
     asyncio.run(asyncio.wait_for(wait_loaded(server), READY_TIMEOUT_S))
-    return Target(server.host, server.port, topic_ids, delay_ms)
+    newest = asyncio.run(newest_versions(server))
+    return Target(server.host, server.port, topic_ids, delay_ms, newest)

@@ -104,6 +104,8 @@ class Target:
     """The ids that this server gave to the topics."""
     delay_ms: int = 0
     """The server's delay before the first rebalance of a group (group.initial.rebalance.delay.ms)."""
+    newest: Mapping[int, int] = field(default_factory=dict)
+    """For each API the newest version that both servers announce; clients use none above it."""
 
 
 @dataclass
@@ -234,7 +236,9 @@ class _Player:
                 await connection.ask(ApiKey.API_VERSIONS, 3, PATIENT)
         request = await self.resolve(step.request)
         self.groups |= _groups(request)
-        asked = Asked(len(self.transcript.seen), step, step.version(self.era), request)
+        version = step.version(self.era)
+        version = min(version, self.transcript.target.newest.get(step.api_key, version))
+        asked = Asked(len(self.transcript.seen), step, version, request)
         header = RequestHeader(
             api_key=step.api_key,
             api_version=asked.version,

@@ -13,7 +13,7 @@ import contextlib
 import itertools
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from integration.differential.playing.compare import Difference, differences, transcript_text
@@ -41,6 +41,10 @@ VOID_PLAYS = 10
 STRETCHES = (1, 2, 4, 8)
 """A history for which the machine was too slow is replayed with all its times multiplied by these; a server's
 initial delay cannot be stretched."""
+
+Rule = Callable[[Sequence[Difference], Sequence[Step], Transcript, Transcript], list[Difference]]
+"""Gives differences their keys, if they are meant, and drops those that prove nothing; for histories whose
+steps do not name them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,13 +122,17 @@ def runs(histories: Iterable[History]) -> list[Run]:
 
 
 async def play_all(
-    wanted: Iterable[Run], pairs: Mapping[str, Pair], at_once: int = AT_ONCE
+    wanted: Iterable[Run],
+    pairs: Mapping[str, Pair],
+    at_once: int = AT_ONCE,
+    rule: Rule = by_rule,
+    kafka_plays: int = KAFKA_PLAYS,
 ) -> dict[Run, Outcome]:
     """Play every run against both servers of its pair."""
     places, fewer_places = asyncio.Semaphore(at_once), asyncio.Semaphore(AT_ONCE_AGAIN)
     async with contextlib.AsyncExitStack() as stack:
         stages = {
-            name: Stage(pair.targets, await stack.enter_async_context(watched(pair.targets)))
+            name: Stage(pair.targets, await stack.enter_async_context(watched(pair.targets)), rule)
             for name, pair in pairs.items()
         }
 
@@ -136,7 +144,7 @@ async def play_all(
 
         async def judged(run: Run, plays: Plays) -> Outcome:
             async with fewer_places:
-                return await stages[run.history.pair].judge(run, plays)
+                return await stages[run.history.pair].judge(run, plays, kafka_plays)
 
         played = await asyncio.gather(*map(first, runs))
         outcomes = await asyncio.gather(*map(judged, runs, played))
@@ -156,7 +164,10 @@ class Stage:
 
     _numbers = itertools.count(1)
 
-    def __init__(self, targets: tuple[Target, Target], watches: Sequence[Watch]) -> None:
+    def __init__(
+        self, targets: tuple[Target, Target], watches: Sequence[Watch], rule: Rule = by_rule
+    ) -> None:
+        self.rule = rule
         self.apache_kafka, self.kshim = targets
         self.kshim_watch = watches[1]
         self.settling = {target.port: Settling(target) for target in targets}
@@ -172,7 +183,7 @@ class Stage:
         steps = run.history.at(run.era)
         void, asked = 0, 1
         while plays.kshim is not None and plays.apache_kafka:
-            found, answers = _closest(run, steps, plays.apache_kafka, plays.kshim)
+            found, answers = self._closest(run, steps, plays.apache_kafka, plays.kshim)
             stalled_s = self.kshim_watch.longest_s(plays.kshim.began_s, plays.kshim.ended_s)
             is_differing, stale = bool(_untolerated(found)), _stale(steps, found)
             is_void = _has_pauses(steps) and stalled_s > STALL_S
@@ -208,6 +219,18 @@ class Stage:
                 return await play(steps, run.era, group, target, times, self.settling[target.port])
         return None
 
+    def _closest(
+        self, run: Run, steps: Sequence[Step], plays: Iterable[Transcript], kshim: Transcript
+    ) -> tuple[list[Difference], Transcript]:
+        """The differences to the Apache Kafka play that is most like kshim's, and that play."""
+
+        def compared(apache_kafka: Transcript) -> list[Difference]:
+            found = differences(steps, apache_kafka, kshim)
+            return self.rule(found, steps, apache_kafka, kshim) if run.history.meant_by_rule else found
+
+        each = ((compared(apache_kafka), apache_kafka) for apache_kafka in plays)
+        return min(each, key=lambda of: _earliest(of[0]))
+
 
 def _has_pauses(steps: Iterable[Step]) -> bool:
     """Without pauses it does not matter how long the servers take."""
@@ -216,19 +239,6 @@ def _has_pauses(steps: Iterable[Step]) -> bool:
 
 def _in_time(plays: Iterable[Transcript | None]) -> list[Transcript]:
     return [transcript for transcript in plays if transcript is not None]
-
-
-def _closest(
-    run: Run, steps: Sequence[Step], plays: Iterable[Transcript], kshim: Transcript
-) -> tuple[list[Difference], Transcript]:
-    """The differences to the Apache Kafka play that is most like kshim's, and that play."""
-
-    def compared(apache_kafka: Transcript) -> list[Difference]:
-        found = differences(steps, apache_kafka, kshim)
-        return by_rule(found, steps, apache_kafka, kshim) if run.history.meant_by_rule else found
-
-    each = ((compared(apache_kafka), apache_kafka) for apache_kafka in plays)
-    return min(each, key=lambda of: _earliest(of[0]))
 
 
 def summary(outcomes: Iterable[Outcome]) -> str:

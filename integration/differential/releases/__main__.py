@@ -1,0 +1,92 @@
+"""Print what has changed between two releases of Apache Kafka.
+
+`python -m integration.differential.releases --help` lists the options.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import tempfile
+import time
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from integration import apache_kafka
+from integration.apache_kafka.jars import fetch_class_path
+from integration.differential.__main__ import run_of
+from integration.differential.invented import AUTHORS, invent
+from integration.differential.playing import pairs
+from integration.differential.playing.compare import Difference
+from integration.differential.playing.run import Rule, play_all, summary
+from integration.differential.releases import definitions, served
+from integration.differential.releases.causes import causes, explained_by
+
+PLAYS = 6
+"""How often the old release is asked until it answers as the new one did."""
+AT_ONCE = 16
+BATCH = 100
+
+
+def heading(text: str, lines: Iterable[str]) -> None:
+    print(f"\n## {text}\n")
+    for line in lines:
+        print(f"* {line}")
+    print(flush=True)
+
+
+def differing_configs(pair: pairs.Pair) -> set[str]:
+    """Print the configs that differ, and return their names."""
+    names = set()
+    for title, (kind, name) in served.RESOURCES.items():
+        old, new = (served.configs(each, kind, name) for each in pair.targets)
+        heading(f"Configs of a {title}", served.config_changes(old, new))
+        names |= {each for each in old.keys() | new.keys() if old.get(each) != new.get(each)}
+    return names
+
+
+def play(pair: pairs.Pair, of: str, numbers: Sequence[int], rule: Rule, at_once: int) -> None:
+    """Print why the answers to invented histories differ."""
+    found: list[tuple[str, Sequence[Difference]]] = []
+    began = time.monotonic()
+    for start in range(0, len(numbers), BATCH):
+        runs = [run_of(invent(number, of)) for number in numbers[start : start + BATCH]]
+        played = asyncio.run(play_all(runs, {"plain": pair}, at_once, rule, PLAYS))
+        found += [(run.history.title, outcome.untolerated) for run, outcome in played.items()]
+        heading(
+            f"Histories of {of}, {len(found)} played in {time.monotonic() - began:.0f} s, "
+            f"{sum(bool(differences) for _, differences in found)} differ",
+            [summary(played.values()), *map(str, causes(found))],
+        )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="integration.differential.releases", description=__doc__)
+    parser.add_argument("old")
+    parser.add_argument("new")
+    parser.add_argument(
+        "--of", nargs="*", choices=AUTHORS, default=list(AUTHORS), help="what to invent about"
+    )
+    parser.add_argument("--histories", type=int, default=200, help="how many of each")
+    parser.add_argument("--seed", type=int, default=0, help="the seed of the first history")
+    parser.add_argument("--at-once", type=int, default=AT_ONCE, help="how many at the same time")
+    options = parser.parse_args()
+    versions = options.old, options.new
+    old, new = (definitions.definitions(fetch_class_path(version)) for version in versions)
+    heading("Messages", definitions.changes(old, new))
+    programs = (pairs.Program(version, apache_kafka.COMMAND, ("--version", version)) for version in versions)
+    with tempfile.TemporaryDirectory() as directory:
+        pair = pairs.start("plain", Path(directory) / "plain", (next(programs), next(programs)))
+        try:
+            heading("APIs and features", served.changes(*map(served.apis_and_features, pair.targets)))
+            rule = explained_by(differing_configs(pair))
+            for of in options.of:
+                numbers = range(options.seed, options.seed + options.histories)
+                play(pair, of, numbers, rule, options.at_once)
+        finally:
+            for server in (pair.apache_kafka, pair.kshim):
+                server.kill()
+
+
+if __name__ == "__main__":
+    main()

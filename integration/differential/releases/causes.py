@@ -1,0 +1,111 @@
+"""Differences between the answers of two releases, gathered by what differs.
+
+A cause is an API, the path of a field without its indexes, and both values. Differences in configs that
+DescribeConfigs has shown are left out, so that they hide no others.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from integration.differential.playing.compare import Difference
+from integration.differential.playing.player import Transcript
+from integration.differential.playing.run import Rule
+from integration.differential.words.history import Ask, Step
+
+MOMENT = re.compile(r"\b1[0-9]{12}\b")
+"""Milliseconds since 1970 in a text."""
+SHOWN = 160
+"""Longer values are cut."""
+
+
+@dataclass
+class Cause:
+    """What differs in some histories."""
+
+    text: str
+    first_in: list[str] = field(default_factory=list)
+    """The histories that differ in nothing before it."""
+    later_in: list[str] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        examples = ", ".join([*self.first_in, *self.later_in][:3])
+        return f"{len(self.first_in)} + {len(self.later_in)} histories ({examples}): {self.text}"
+
+
+def causes(found: Iterable[tuple[str, Sequence[Difference]]]) -> list[Cause]:
+    """The causes of all differences, those first that come first in most histories."""
+    gathered: dict[str, Cause] = {}
+    for title, differences in found:
+        seen: set[str] = set()
+        for number, difference in enumerate(differences):
+            for text in set(_texts(difference)) - seen:
+                seen.add(text)
+                cause = gathered.setdefault(text, Cause(text))
+                (cause.later_in if number else cause.first_in).append(title)
+    return sorted(gathered.values(), key=lambda cause: (-len(cause.first_in), -len(cause.later_in)))
+
+
+def explained_by(configs: Collection[str]) -> Rule:
+    """A rule that leaves these configs out of all answers, and moments out of texts."""
+
+    def without(value: Any) -> Any:
+        if isinstance(value, list):
+            return [without(item) for item in value if not is_config(item)]
+        if isinstance(value, dict):
+            return {name: without(each) for name, each in value.items()}
+        return MOMENT.sub("<moment>", value) if isinstance(value, str) else value
+
+    def is_config(value: Any) -> bool:
+        return isinstance(value, dict) and value.get("name") in configs
+
+    def rule(
+        found: Sequence[Difference], steps: Sequence[Step], old: Transcript, new: Transcript
+    ) -> list[Difference]:
+        smaller = (
+            Difference(
+                each.number,
+                each.step,
+                each.version,
+                each.fields,
+                without(each.apache_kafka),
+                without(each.kshim),
+            )
+            for each in found
+        )
+        return [each for each in smaller if each.apache_kafka != each.kshim]
+
+    return rule
+
+
+def _texts(difference: Difference) -> Iterator[str]:
+    asked = difference.step
+    name = f"{asked.api_key.name} v{difference.version}" if isinstance(asked, Ask) else type(asked).__name__
+    for path, old, new in _leaves(difference.apache_kafka, difference.kshim):
+        yield f"{name} {path or 'the whole'}: {_short(old)} → {_short(new)}"
+
+
+def _leaves(old: Any, new: Any, path: str = "") -> Iterator[tuple[str, Any, Any]]:
+    """The smallest parts that differ."""
+    if isinstance(old, dict) and isinstance(new, dict) and old.keys() == new.keys():
+        for key in old:
+            yield from _leaves(old[key], new[key], f"{path}.{key}".lstrip("."))
+    elif isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
+        for one, other in zip(old, new, strict=True):
+            yield from _leaves(one, other, f"{path}[]")
+    elif isinstance(old, list) and isinstance(new, list):
+        yield (
+            f"{path}[]",
+            [each for each in old if each not in new],
+            [each for each in new if each not in old],
+        )
+    elif old != new:
+        yield path, old, new
+
+
+def _short(value: Any) -> str:
+    text = str(value)
+    return text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
