@@ -208,7 +208,7 @@ def test_stop_answers_what_the_store_still_finishes() -> None:
 
 
 def test_stop_answers_a_parked_member() -> None:
-    """It is told to look for another coordinator, and no timer of the group is left."""
+    """The member is answered NOT_COORDINATOR, and no timer of the group is left."""
     reactor = Reactor()
     server = Server(replace(CONFIG, group_initial_rebalance_delay_ms=3000), reactor, Store())
     outcome(server.start())

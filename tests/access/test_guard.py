@@ -1,4 +1,4 @@
-"""What holds whichever API is asked: who a caller is, what is kept, what the log says, what it may cost."""
+"""Rules for all APIs: the caller's principal, what is kept, what the log says, what it may cost."""
 
 from __future__ import annotations
 

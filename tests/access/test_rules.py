@@ -109,7 +109,7 @@ def _acl(each: Any) -> Acl:
 
 
 def told(world: World, row: Row, version: int) -> Any:
-    """What a row's user is answered; the names of users are left out."""
+    """The answer to a row's user, without the names of users."""
     ids = {topic.name: topic.topic_id for topic in world.broker.cluster.topics.values()}
     answer = world.ask(row.user, row.case.request(Cell(row.user, version, ids)), version)
     return answer if answer is None or isinstance(answer, str) else repr(plain(answer)).replace(row.user, "u")
@@ -132,7 +132,7 @@ def test_every_api_has_its_rules() -> None:
 
 @pytest.mark.parametrize("case", cases.CASES, ids=lambda case: case.name)
 def test_each_acl_counts(world: World, case: Case) -> None:
-    """Who has just enough is answered in another way than who lacks any of it."""
+    """A user with just enough ACLs is answered in another way than a user who lacks one of them."""
     by_choice = choices(case)
     for version in case.each_version():
         enough = told(world, by_choice.get("enough", by_choice["nothing"]), version)

@@ -56,7 +56,7 @@ class World:
         return Client(f"/{host}", Endpoint(host, 51000), HERE, principal=Principal("User", user))
 
     def ask(self, user: str, request: Any, version: int | None = None, *, host: str = "10.0.0.7") -> Any:
-        """What a user is answered."""
+        """The answer to a user."""
         return self.answer(self.client(user, host), request, version)
 
     def answer(self, client: Client, request: Any, version: int | None = None) -> Any:

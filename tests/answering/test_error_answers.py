@@ -1,4 +1,4 @@
-"""Where each API keeps its error: every answer with one can be read, at every version, and carries it."""
+"""Answers with an error: each can be read, at every version, and carries it."""
 
 from __future__ import annotations
 

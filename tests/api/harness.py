@@ -67,7 +67,7 @@ class NoTransactions:
 
 
 def advance(broker: Broker, ms: float = 0) -> None:
-    """Let the broker's time go on, and run what is due then; with 0, what is due now."""
+    """Move the broker's time ahead, and run what is due then; with 0, what is due now."""
     assert isinstance(broker.clock, Clock)
     broker.clock.advance(ms / 1000)
 
@@ -149,7 +149,7 @@ def ask(function: Any, broker: Broker, request: Any, version: int) -> Any:
 
 
 def result(answer: Any) -> Any:
-    """What a Deferred has fired with, PENDING if it has not fired; any other value is returned as it is.
+    """The result of a Deferred, PENDING if it has not fired; any other value is returned as it is.
     Raises the error that a Deferred failed with."""
     answer = later(answer)
     if not isinstance(answer, Deferred):
@@ -225,7 +225,7 @@ class HeldStore:
             self.release()
 
     def fail(self) -> None:
-        """Let the oldest write fail; later writes to the same partition are lost, and must be made to fail
+        """Make the oldest write fail. Later writes to the same partition are lost, and must be made to fail
         too."""
         failed = self.writes.pop(0)
         for write in self.writes:

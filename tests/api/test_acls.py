@@ -136,7 +136,7 @@ def make(broker: Broker, *rows: Row) -> list[tuple[int, str | None]]:
 
 
 def found(broker: Broker, **fields: Any) -> set[Row]:
-    """What a filter finds; without fields, everything."""
+    """The ACLs that a filter finds; without fields, all."""
     answer = ask(describe_acls, broker, replace(ALL, **fields), 3)
     assert answer.error_code == ErrorCode.NONE
     return {
@@ -373,7 +373,7 @@ def test_deletions_that_find_too_much_are_not_answered(monkeypatch: pytest.Monke
 
 
 def test_other_changes_are_made_while_acls_are_searched_for() -> None:
-    """What another deletes meanwhile is deleted by that one alone; what another makes meanwhile stays."""
+    """ACLs that another request deletes meanwhile count as its own; ACLs that it makes meanwhile stay."""
     broker = guarded_broker()
     make(broker, READS, WRITES)
     filters = (

@@ -41,14 +41,14 @@ KEYS = st.tuples(TOPICS, INDEXES)
 
 
 class Model:
-    """Kafka's rule applied to all partitions: their order, and what the client was last told of each."""
+    """Kafka's rule applied to all partitions: their order, and the last answer to the client about each."""
 
     def __init__(self) -> None:
         self.wanted: dict[Key, FetchPartition] = {}
         self.told: dict[Key, tuple[int, int]] = {}
 
     def answer(self, read: dict[Key, PartitionData], begins: bool) -> dict[Key, PartitionData]:
-        """The part of `read` that the client is told; `read` has all partitions in their order."""
+        """The part of `read` that the answer carries; `read` has all partitions in their order."""
         told = {}
         for key, data in read.items():
             known = self.told.get(key, (-1, -1))
@@ -162,7 +162,7 @@ class FetchSessionModel(RuleBasedStateMachine):
 
     @rule(max_bytes=st.sampled_from([1, 300, 1 << 20]))
     def go_on(self, max_bytes: int) -> None:
-        """As consumers do: continue behind the records that were received."""
+        """Continue behind the records that were received, as consumers do."""
         self._fetch(dict(self.behind), [], 0, max_bytes, 1)
 
     def _end(self, key: Key) -> int:
@@ -217,7 +217,7 @@ class FetchSessionModel(RuleBasedStateMachine):
 
 
 def _read_all(broker: Broker, model: Model, request: FetchRequest) -> FetchResponse:
-    """The same read without a session."""
+    """Read like `read`, without a session."""
     topics = tuple(FetchTopic(topic=key[0], partitions=(wanted,)) for key, wanted in model.wanted.items())
     asked: Any = FetchRequest(
         max_wait_ms=0,

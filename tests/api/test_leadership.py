@@ -1,4 +1,4 @@
-"""Which broker answers, and what others tell the client instead (KIP-320, KIP-951).
+"""The leader answers; other brokers name it (KIP-320, KIP-951).
 
 The facts are Apache Kafka 4.2's.
 """
@@ -36,7 +36,7 @@ PARTITION = Partition(0, 7, leader=2, leader_epoch=5, replicas=(1, 2), isr=(1, 2
 
 
 def at(broker: Broker, node_id: int) -> Broker:
-    """The same cluster, answered by another of its brokers."""
+    """Have another broker of the cluster answer."""
     return replace(broker, node_id=node_id, fetch_sessions=FetchSessions())
 
 

@@ -80,7 +80,7 @@ class TestEveryVersion:
         assert committed(groups) == [("two", [0])]
 
     def test_missing_partitions_come_first_in_one_entry_per_topic(self, groups: Groups, version: int) -> None:
-        """In the order of Apache Kafka 4.2."""
+        """The order is Apache Kafka 4.2's."""
         request = delete(("none", (0, 3)), ("two", (7, 0, -1)), ("one", (0,)), ("none2", ()))
         assert listed(groups.ask(request, version)) == [
             ("none", [(0, UNKNOWN), (3, UNKNOWN)]),

@@ -1,4 +1,4 @@
-"""What kshim says as a client, to its own mechanisms as a server."""
+"""kshim as a client of its own mechanisms."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NOW_S = 1_700_000_000
 
 
 def log_in(exchange: Exchange, server: Mechanism) -> Login | None:
-    """Who has logged in. Raises what either side does."""
+    """The principal that has logged in. Raises the errors of either side."""
     token: bytes | None = exchange.first()
     login = None
     while token is not None:

@@ -1,4 +1,4 @@
-"""OAUTHBEARER: tokens that are unsecured or signed, and what a client is told of one that is refused."""
+"""OAUTHBEARER: unsecured and signed tokens, and the answers to refused ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PLAIN: who may come in, and what the others are told."""
+"""PLAIN: right passwords, and the answers to wrong ones."""
 
 from __future__ import annotations
 

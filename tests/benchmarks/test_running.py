@@ -20,7 +20,7 @@ CASE = Case("", "module:function", {"one": {"number": 1}, "bad": {"number": 2}, 
 
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int, float]]:
-    """What generators were asked for: the server, the load's number, and for how long."""
+    """The calls of generators: server, number of the load, seconds."""
     asked: list[tuple[str, int, float]] = []
 
     @contextmanager

@@ -1,4 +1,4 @@
-"""Who only asks for the brokers is noticed, and nobody who has come, or waits for something else."""
+"""Clients that only ask for the brokers are noticed; others are not."""
 
 from __future__ import annotations
 

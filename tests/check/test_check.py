@@ -312,7 +312,7 @@ def ended(directory: Directory, exit_code: int | None, why: str) -> None:
 def test_a_pass_of_compaction_that_was_cut_short(
     directory: Directory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What an unfinished pass has removed is no fault, whatever the topic's configs are by now."""
+    """Records that an unfinished pass has removed are no fault, whatever the topic's configs are by now."""
     monkeypatch.setattr("kshim.storage.embedded.log.MIN_DIRTY_RECORDS", 1)
     monkeypatch.setattr("kshim.storage.embedded.compaction.STEP_CHUNKS", 2)
     directory.store.log.configure(directory.partition_no, Cleanup(Compaction()))

@@ -1,4 +1,4 @@
-"""What a long collection found alive is not looked at again."""
+"""Objects that a long collection found alive are not looked at again."""
 
 import gc
 from collections.abc import Iterator

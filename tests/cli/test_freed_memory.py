@@ -1,4 +1,4 @@
-"""When freed memory is given back to the system."""
+"""Giving freed memory back to the system."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Process:
         self.freed = 0
 
     def run(self, seconds: float) -> int:
-        """Let time pass; returns how often it was trimmed."""
+        """Pass time; return how often memory was trimmed."""
         before = self.trims
         self.clock.pump([LOOK_S] * int(seconds / LOOK_S))
         return self.trims - before

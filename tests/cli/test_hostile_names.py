@@ -118,7 +118,7 @@ class World:
         Client(self.kshim.reactor, 1, name).ask(ApiKey.JOIN_GROUP, waits, 8)
 
     def ask(self, path: Path, command: str, *arguments: Any) -> Any:
-        """What the control socket answers. `events` waits for ever where there are none: Ctrl-C."""
+        """An answer of the control socket. `events` without events waits for ever: it ends with Ctrl-C."""
         requests = _Requests(self.kshim.facts.commands).buildProtocol(None)
         transport = StringTransport()
         requests.makeConnection(transport)

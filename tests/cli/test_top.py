@@ -1,4 +1,4 @@
-"""What `kshim groups` and `kshim top` show of groups."""
+"""The tables of `kshim groups` and `kshim top`."""
 
 from __future__ import annotations
 

@@ -153,7 +153,7 @@ IMPLIED = {
 
 
 def by_reading_all(acls: Sequence[Acl], operation: int, name: str, allow_everyone: bool) -> bool:
-    """The decision as Kafka's documentation tells it."""
+    """The decision by the rules in Kafka's documentation."""
     about = [
         each
         for each in acls

@@ -1,4 +1,4 @@
-"""What `listeners` and the properties beside it mean, and Kafka's rules for them."""
+"""`listeners` and the properties beside it: their meaning, and Kafka's rules for them."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ def test_a_listener_may_have_its_own() -> None:
 
 
 def test_a_listener_with_sasl_asks_for_certificates_only_if_it_itself_is_to() -> None:
-    """As in Apache Kafka (KIP-684)."""
+    """Apache Kafka's rule (KIP-684)."""
     assert settings({"ssl.client.auth": "required"}, SASL).client_auth is ClientAuth.NONE
     own = {"listener.name.outside.ssl.client.auth": "required"}
     assert settings(own, SASL).client_auth is ClientAuth.REQUIRED

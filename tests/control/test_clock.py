@@ -13,7 +13,7 @@ START_S = 1_700_000_000
 
 
 class Calls:
-    """Notes what is called, and the time that it is told then."""
+    """Notes calls, and the time at each of them."""
 
     def __init__(self) -> None:
         self.reactor = Clock()

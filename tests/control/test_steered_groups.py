@@ -1,4 +1,4 @@
-"""What `kshim group` does: members, offsets, and what is refused with which words."""
+"""`kshim group`: members, offsets, and refusals with their words."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Steered:
         }
 
     def do(self, name: str, *arguments: Any) -> Any:
-        """What a command brings. Raises SteeringError."""
+        """The result of a command. Raises SteeringError."""
         return self.outcome(run(self.commands, name, list(arguments)))
 
     def outcome(self, answer: Any) -> Any:

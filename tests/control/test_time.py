@@ -1,4 +1,4 @@
-"""The commands about time: what they tell, whom they spare, and what they wait for."""
+"""The commands about time: their answers, the members that they spare, and what they wait for."""
 
 from __future__ import annotations
 

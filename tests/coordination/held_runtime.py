@@ -71,7 +71,7 @@ class HeldJournal:
         write[2].callback(None)
 
     def fail(self, why: StorageError | None = None) -> None:
-        """Let every append fail that is not durable yet, as a store does: it keeps none behind one that it
+        """Make every append that is not durable yet fail, as a store does: it keeps none behind one that it
         lost."""
         failed, self.writes = self.writes, []
         for _, _, settled in failed:

@@ -1,4 +1,4 @@
-"""What clients can see of Java."""
+"""The traits of Java that clients can see."""
 
 from __future__ import annotations
 

@@ -95,7 +95,7 @@ class Slow(Server):
 
     @property
     def is_idle(self) -> bool:
-        """Whether nothing is scheduled for this turn or the next."""
+        """True if nothing is scheduled for this turn or the next."""
         return all(call.getTime() > self.clock.seconds() for call in self.clock.getDelayedCalls())
 
 
@@ -168,7 +168,7 @@ class TestTurns:
         assert started.is_idle
 
     def test_so_have_all_shards_that_move_at_once(self, started: Slow) -> None:
-        """As when a broker stops that leads many."""
+        """This happens when a broker that leads many shards stops."""
         started.load_all()
         started.clock.rightNow += 1
         for entries in started.journal.durable.values():

@@ -67,7 +67,7 @@ def server() -> Server:
 
 
 class TestProof:
-    """Where another process may lead a shard by now, nothing is answered before it is sure that none does."""
+    """If another process may lead a shard by now, nothing is answered before it is sure that none does."""
 
     def test_a_reply_without_records_waits_for_an_append_of_none(self, server: Server) -> None:
         server.may_answer = False
@@ -109,7 +109,7 @@ MARKER = EndTxnMarker(*PRODUCER, True, 0, 0)
 
 
 class TestMarkersOfOthers:
-    """In front of a cluster, that writes the ends of transactions."""
+    """In front of a cluster, the cluster writes the ends of transactions."""
 
     def pending(self, server: Server) -> None:
         request = TxnOffsetCommitRequest(
@@ -636,7 +636,7 @@ def test_an_answer_may_cause_the_next_request(server: Server) -> None:
 
 @pytest.mark.parametrize("api_key", [ApiKey.JOIN_GROUP, ApiKey.SYNC_GROUP])
 def test_a_parked_request_is_kept_without_its_content(server: Server, api_key: ApiKey) -> None:
-    """What it takes to refuse it remains."""
+    """The parts that a refusal needs remain."""
     server.journal.holds = False
     content = JoinGroupRequestProtocol(name="range", metadata=bytes(1_000))
     parked = server.join(group_instance_id="i", protocols=(content,))

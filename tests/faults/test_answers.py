@@ -1,4 +1,4 @@
-"""What a fault does to a request and its connection, from bytes to bytes."""
+"""The effects of faults on a request and its connection, from bytes to bytes."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def fetched(response: Any) -> dict[str, tuple[int, bool]]:
 
 
 def test_a_fetch_in_a_session_is_known_by_the_topics_of_its_session(world: World) -> None:
-    """It names none of them; the session goes on behind the error, and tells that it is over."""
+    """The request names no topic. The session goes on behind the error, and reports that it is over."""
     for topic in ("t", "u"):
         create(world.broker, topic)
     peer = world.connect()

@@ -1,4 +1,4 @@
-"""What a fault may be, and what is said of one that cannot be."""
+"""Valid faults, and the refusals of others."""
 
 from __future__ import annotations
 

@@ -141,7 +141,7 @@ class World:
         return int(self.steering.add(given)["number"])
 
     def counts(self, number: int = 1) -> tuple[int, int]:
-        """How many requests a fault matched, and struck."""
+        """The numbers of requests that a fault matched, and struck."""
         (found,) = (each for each in self.steering.describe() if each["number"] == number)
         return found["matched"], found["struck"]
 

@@ -90,7 +90,7 @@ class Sessions(FetchSessions):
 
 
 def answer_all(session: FetchSession, **told: PartitionData) -> list[str]:
-    """Answer all due partitions as read to their ends, or with `told` by topic; returns the topics to
+    """Answer all due partitions as read to their ends, or with `told` by topic; return the topics to
     report."""
     return [
         cached.topic.name or ""

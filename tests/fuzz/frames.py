@@ -38,7 +38,7 @@ def _frames(chunks: Iterable[bytes]) -> Iterator[bytes | str]:
 
 
 def _expected(wire: bytes) -> Iterator[bytes | None]:
-    """As the protocol says it; None for a size that is refused."""
+    """The frames by the protocol's rule; None for a size that is refused."""
     at = 0
     while at + 4 <= len(wire):
         size = int.from_bytes(wire[at : at + 4], signed=True)

@@ -1,4 +1,4 @@
-"""What clients send that authenticate: the tokens of each mechanism; and the JAAS text of a property."""
+"""Bytes of clients that authenticate: the tokens of each mechanism; and the JAAS text of a property."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Requests in every version, with their header; and what a consumer tells its group about itself."""
+"""Requests in every version, with their header; and a consumer's metadata for its group."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ _MOST_BYTES_KEPT = 4096
 
 @dataclass(slots=True)
 class Search:
-    """How far a search has come."""
+    """The progress of a search."""
 
     target: Target
     seed: int

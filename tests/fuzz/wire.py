@@ -1,4 +1,4 @@
-"""What must hold of each message: compiled code and construct agree, and what was read can be written."""
+"""Invariants of each message: compiled code and construct agree, and what was read can be written."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from schemas.primitives import ConstructError, can_be_written
 
 
 def read_by_construct(cls: Any, version: int, data: bytes, offset: int = 0) -> tuple[Any, int] | None:
-    """What the construct makes of the bytes, and where it ends; None if it refuses them."""
+    """The value that construct reads from the bytes, and its end; None if construct refuses them."""
     stream = io.BytesIO(data)
     stream.seek(offset)
     with suppress(ConstructError):
@@ -30,7 +30,7 @@ def plain(value: Any) -> Any:
 
 
 def has_long_string(value: Any) -> bool:
-    """Whether a string of it became too long to be written, through U+FFFD."""
+    """True if a string of the message became too long to be written, through U+FFFD."""
     if isinstance(value, str):
         return not can_be_written(value)
     parts = value if isinstance(value, tuple) else value._values(value) if isinstance(value, Value) else ()

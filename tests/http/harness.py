@@ -198,7 +198,7 @@ def produce(client: Client, topic: str, count: int, partition: int = 0) -> None:
 
 
 def join(client: Client, reactor: Reactor, group_id: str, assignment: Mapping[str, Sequence[int]]) -> str:
-    """Let the client be the only member of a group; return its id."""
+    """Make the client the only member of a group; return its id."""
     client.ask(
         ApiKey.API_VERSIONS,
         ApiVersionsRequest(client_software_name="apache-kafka-java", client_software_version="4.2.0"),

@@ -1,4 +1,4 @@
-"""What a client of the listener can take: connections, bytes and time."""
+"""Limits for a client of the listener: connections, bytes and time."""
 
 from __future__ import annotations
 

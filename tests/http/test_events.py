@@ -1,4 +1,4 @@
-"""Server-sent events: what a reader is told, how soon, and what a slow one costs."""
+"""Server-sent events: what a reader gets, how soon, and what a slow reader costs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who may connect: the token, the cookie, and pages of other sites."""
+"""The guard: the token, the cookie, and pages of other sites."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Prometheus is told, read by its own client library."""
+"""The metrics, read by Prometheus' own client library."""
 
 from __future__ import annotations
 
@@ -152,7 +152,7 @@ def test_openmetrics(kshim: Kshim) -> None:
 
 
 def lint(name: str, kind: str, help_: str, labels: tuple[str, ...]) -> Iterator[str]:
-    """What `promtool check metrics` would say."""
+    """The complaints that `promtool check metrics` would print."""
     if not re.fullmatch(r"[a-z][a-z0-9_]*[a-z0-9]", name):
         yield "is no name in snake case"
     if name.endswith("_total"):

@@ -124,7 +124,7 @@ def rebalance(*members: dict[str, Any], began_ms: int = 1000, generation: int = 
 
 
 def bars(drawing: Html | None) -> list[tuple[str, float, float]]:
-    """What each bar says, from where to where."""
+    """Each bar's text, begin and end."""
     assert drawing is not None
     Parsed(drawing)
     found = []

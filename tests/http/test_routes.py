@@ -1,4 +1,4 @@
-"""Each route's answer has the shape that openapi.json gives it; mistakes are told in one line."""
+"""Each route's answer has the shape that openapi.json gives it; a mistake is answered with one line."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ TYPES = {
 
 
 def faults(schema: Any, value: Any, schemas: Any, at: str = "") -> list[str]:
-    """Where a JSON value is not what its schema says: the part of JSON Schema that openapi.json uses."""
+    """The places where a JSON value breaks its schema, by the part of JSON Schema that openapi.json uses."""
     if "$ref" in schema:
         return faults(schemas[schema["$ref"].rpartition("/")[2]], value, schemas, at)
     if "oneOf" in schema:

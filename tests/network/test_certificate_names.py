@@ -89,7 +89,7 @@ def der(tag: int, content: bytes) -> bytes:
 
 
 def certificate(name: bytes, *, versioned: bool = True) -> bytes:
-    """As much of a certificate as is read, around the DER form of a name."""
+    """The part of a certificate that is read, around the DER form of a name."""
     version = [der(0xA0, der(2, b"\2"))] if versioned else []
     sequence = der(0x30, b"")
     body = b"".join([*version, der(2, b"\1"), sequence, sequence, sequence, name, sequence])

@@ -83,7 +83,7 @@ class Pair:
         return self.transport in self.reactor.writers
 
     def read(self, size: int) -> bytes:
-        """What the client receives, while the reactor turns."""
+        """The bytes that the client receives while the reactor turns."""
         received = bytearray()
         while len(received) < size:
             received += self.client.recv(1 << 20)

@@ -1,4 +1,4 @@
-"""Who may connect, who waits for a place, and memory for requests on their way."""
+"""Places for connections, and memory for requests on their way."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ MEMORY = 1 << 20
 
 
 class Port:
-    """Where connections arrive."""
+    """A port that connections arrive at."""
 
     reads = True
 
@@ -47,7 +47,7 @@ class Port:
 
 
 class Quotas:
-    """How fast addresses may connect."""
+    """The rates at which addresses may connect."""
 
     def watch(self, look: Callable[[dict[Entity, dict[str, float]]], None]) -> None:
         self._look = look
@@ -94,7 +94,7 @@ class Listening:
         return Peer(connection, host) if connection is not None else None
 
     def served(self, *hosts: str) -> list[bool]:
-        """Whether a connection from each of these addresses would be accepted."""
+        """True for each address from which a connection would be accepted."""
         peers = [self.connect(host) for host in hosts]
         for peer in peers:
             if peer is not None:

@@ -227,7 +227,7 @@ def test_a_fault_of_ours_names_the_request(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_a_function_may_refuse(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As Produce does with acks=0, which leaves no other way to report an error."""
+    """Produce with acks=0 does so: it has no other way to report an error."""
     refused, parked = Refused("acks=0: not the leader"), Deferred[Any]()
 
     def refuse(*_: Any) -> None:

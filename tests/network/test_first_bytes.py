@@ -1,4 +1,4 @@
-"""Who does not speak Kafka's protocol is known by the first four bytes."""
+"""A client that does not speak Kafka's protocol is recognised by its first four bytes."""
 
 import pytest
 

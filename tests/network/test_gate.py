@@ -128,7 +128,7 @@ class Visit:
         return self.ask(1, MetadataRequest(topics=())) is not None
 
     def wait_delay(self) -> None:
-        """Nothing is told before the delay is over."""
+        """Nothing is answered before the delay is over."""
         self.clock.advance(DELAY_S - 0.001)
         assert (self.transport.value(), self.is_closed, self.transport.reads) == (b"", False, False)
         self.clock.advance(0.001)

@@ -1,4 +1,4 @@
-"""Requests of clients with quotas: what counts, what they are told, how long their connection is muted."""
+"""Requests of clients with quotas: what counts, their throttle times, how long their connection is muted."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Talker:
         self.size = 0
 
     def send(self, version: int, request: Any) -> Any:
-        """What comes of it; see `heard`."""
+        """Send a request, and return what `heard` returns."""
         self.turn = Turn()
         self.api_key, self.version = API_KEYS[type(request)], version
         header = RequestHeader(
@@ -68,7 +68,7 @@ class Talker:
         return self.heard(self.send(version, request))
 
     def throttled(self, version: int, request: Any) -> int:
-        """The time that it is told to wait, for which its connection is muted."""
+        """The throttle time in the answer, for which the connection is muted."""
         told: int = self.ask(version, request).throttle_time_ms
         assert self.turn.throttle_ms == told
         return told

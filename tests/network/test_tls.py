@@ -82,7 +82,7 @@ def test_a_listener_with_sasl_asks_another_one_who_its_clients_are(tmp_path: Pat
 
 
 def refused(pair: Pair, *arguments: object, **options: object) -> tuple[Mistake, dict[str, object]]:
-    """Why the server closes the connection of a client, which is told so."""
+    """The server's reason for closing a client's connection, which the client's alert agrees with."""
     with suppress(ssl.SSLError):  # with TLS 1.3 the client learns it when it reads
         pair.handshake(*arguments, **options)
         pair.read(1)

@@ -74,7 +74,7 @@ def test_trust_stores(tmp_path: Path, name: str) -> None:
 
 
 def test_what_a_trust_store_has_is_trusted_without_its_issuer(tmp_path: Path) -> None:
-    """As in Java, which takes each certificate of a trust store for an anchor."""
+    """Java takes each certificate of a trust store for an anchor, too."""
     pair = Pair(ssl_client_auth="required", ssl_truststore_certificates=alice().certificate_pem)
     pair.handshake(alice(), tmp_path)
     assert len(pair.protocol.principals) == 1

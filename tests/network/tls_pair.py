@@ -41,7 +41,7 @@ LISTENER = ListenerConfig("SSL", SecurityProtocol.SSL, Endpoint("", 9093))
 
 
 def properties(**others: str) -> dict[str, str]:
-    """Of a listener of TLS, with "_" for "."."""
+    """The properties of a TLS listener, with "_" for "."."""
     given = {
         "ssl.keystore.certificate.chain": server().certificate_pem + authority().certificate_pem,
         "ssl.keystore.key": server().key_pem,
@@ -56,7 +56,7 @@ def new_tls(clock: Any, names_clients: bool = True, **others: str) -> Tls:
 
 
 class Receiver:
-    """What a connection is handed over."""
+    """The receiver of what a connection hands over."""
 
     def __init__(self) -> None:
         self.received = bytearray()
@@ -122,7 +122,7 @@ class Reactor(Clock):
         self.writers.discard(writer)
 
     def turn(self) -> None:
-        """Let those read and write who want to, then do what is due."""
+        """Have both sides read and write if they want to, then do what is due."""
         for ready, do in ((self.readers, "doRead"), (self.writers, "doWrite")):
             for each in list(ready):
                 why = getattr(each, do)() if each.connected else None
@@ -158,7 +158,7 @@ class Pair:
         self.client: ssl.SSLObject
 
     def begin(self, issued: Issued | None = None, tmp_path: Path | None = None, **options: Any) -> None:
-        """Let the client begin: with a certificate, and options of its SSLContext."""
+        """Begin as the client: with a certificate, and options of its SSLContext."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         context.load_verify_locations(cadata=options.pop("cadata", authority().certificate_pem))
         if issued is not None:
@@ -173,14 +173,14 @@ class Pair:
         self.client = context.wrap_bio(self._incoming, self._outgoing, server_hostname="kshim.example")
 
     def handshake(self, issued: Issued | None = None, tmp_path: Path | None = None, **options: Any) -> None:
-        """Let the client begin, and come to an end. Raises ssl.SSLError."""
+        """Begin as the client, and finish the handshake. Raises ssl.SSLError."""
         self.begin(issued, tmp_path, **options)
         self._until_done(self.client.do_handshake)
         for _ in range(3):
             self._swap()
 
     def send(self, data: bytes) -> None:
-        """Let the client send, and the server receive it."""
+        """Send as the client; the server receives it."""
         view = memoryview(data)
         while view:
             view = view[self.client.write(view[: 1 << 16]) :]
@@ -189,7 +189,7 @@ class Pair:
             self._swap()
 
     def read(self, size: int) -> bytes:
-        """What the client receives."""
+        """The bytes that the client receives."""
         found = bytearray()
         while len(found) < size:
             found += self._until_done(lambda: self.client.read(1 << 16))

@@ -1,4 +1,4 @@
-"""What is looked at at once, what is done aside, and how far a batch may expand."""
+"""Checks that are made at once, checks that are made aside, and limits of decompression."""
 
 from __future__ import annotations
 

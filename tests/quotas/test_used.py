@@ -1,4 +1,4 @@
-"""What is known of those who use quotas is bounded, and forgotten."""
+"""The counts of users of quotas are bounded, and forgotten."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ def consumer(history: History, name: str, **fields: object) -> Client:
 
 
 def owns(client: Client, *partitions: int, topics: Iterable[str] = ("t",)) -> None:
-    """What `client` says in its next JoinGroup: what it subscribes to, and owns."""
+    """Set the subscription and the owned partitions of `client`'s next JoinGroup."""
     subscription = ConsumerProtocolSubscription(topics=tuple(topics), owned_partitions=_topics(partitions))
     client.protocols = protocols("range", metadata=encode_subscription(subscription))
 
@@ -35,7 +35,7 @@ def assignment(*partitions: int) -> bytes:
 
 
 def all_join(history: History, *clients: Client) -> None:
-    """Those join that have not joined yet in this rebalance."""
+    """Have all members join that have not joined yet in this rebalance."""
     for client in clients:
         group = history.groups().get(client.group_id)
         member = None if group is None else group.members.get(client.member_id)

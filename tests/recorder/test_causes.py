@@ -1,4 +1,4 @@
-"""What each rebalance is said to be caused by."""
+"""The recorded cause of each rebalance."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What rebalances mean for partitions: which moved, how long nobody had them, and who stood still."""
+"""Rebalances and partitions: which moved, how long nobody had them, and which members stood still."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def history() -> History:
 
 
 def moved(history: History, at: int = -1) -> Seen:
-    """What a rebalance, the last one, moved: partition, from, to, ms without an owner."""
+    """The moves of the last rebalance: partition, from, to, ms without an owner."""
     ownership = Ownership()
     effects = [ownership.take(each) for each in history.rebalances]
     return [

@@ -1,4 +1,4 @@
-"""How much the recorder keeps, in which order it forgets, and whom it tells."""
+"""The recorder's memory: how much it keeps, in which order it forgets, and its listeners."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_nothing_is_kept_without_memory() -> None:
 
 
 def deep_bytes(value: object, seen: set[int]) -> int:
-    """What a value takes, with all that it refers to, each object once."""
+    """The bytes of a value with all that it refers to, each object once."""
     if id(value) in seen or isinstance(value, (type, Enum)):
         return 0
     seen.add(id(value))

@@ -1,4 +1,4 @@
-"""What people read about a rebalance."""
+"""The story of a rebalance, as people read it."""
 
 from __future__ import annotations
 

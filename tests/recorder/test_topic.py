@@ -1,4 +1,4 @@
-"""What waits to be written into the topic of rebalances, and what is known of groups meanwhile."""
+"""Records that wait to be written into the topic of rebalances, and what is known of groups meanwhile."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ class Row:
 
 
 def is_carried(name: str) -> bool:
-    """Whether kafka-python has the definition. `integration/differential` has Kafka's own for the others."""
+    """True if kafka-python has the definition. `integration/differential` has Kafka's own for the others."""
     return importlib.resources.files(resources).joinpath(f"{name}.json").is_file()
 
 

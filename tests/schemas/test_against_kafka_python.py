@@ -43,7 +43,7 @@ def kafka_python(name: str) -> Any:
 
 
 def form(cls: Any, version: int) -> dict[str, Any]:
-    """How kafka-python is told which version to read or write, and whether it is flexible."""
+    """kafka-python's arguments for the version to read or write, and whether it is flexible."""
     flexible = definition(cls).is_flexible(version)
     return {"version": version, "compact": flexible, "tagged": flexible}
 

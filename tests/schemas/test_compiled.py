@@ -97,7 +97,7 @@ def test_a_message_is_measured_without_being_written(pair: tuple[Any, int], data
 
 
 def read_both(cls: Any, version: int, frame: bytes) -> Any:
-    """What the compiled decoder reads, or None if it refuses the bytes; construct must agree."""
+    """The value that the compiled decoder reads; None if it refuses the bytes. construct must agree."""
     error = None
     expected = found = None
     with suppress(ConstructError):

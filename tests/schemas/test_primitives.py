@@ -144,7 +144,7 @@ def test_bits_for_which_a_number_has_no_room_are_lost(wire: Any, data: str, valu
     ],
 )
 def test_what_is_no_utf_8_is_read_as_java_does_it(data: str, text: str) -> None:
-    """What Java 17's `new String(bytes, UTF_8)` gives."""
+    """The expected strings are those of Java 17's `new String(bytes, UTF_8)`."""
     raw = bytes.fromhex(data)
     assert primitives.string.parse(len(raw).to_bytes(2) + raw) == text
     assert primitives.string.compact.parse(bytes([len(raw) + 1]) + raw) == text

@@ -16,7 +16,7 @@ def main(
 ) -> int:
     """Returns exit status 1 if a history went wrong.
 
-    run(seed, steps, tell=bool) gives an outcome: `seed`, `error` (None where nothing was wrong), `happened`
+    run(seed, steps, tell=bool) returns an outcome: `seed`, `error` (None where nothing was wrong), `happened`
     (the lines of the history) and the numbers that `counted` names.
     """
     command = f"python -m {package}"

@@ -24,7 +24,7 @@ def _date(path: Path, seconds_from_now: float) -> None:
 
 
 def _make(archive: Archive) -> None:
-    """What a JVM does that was started with the options for a new archive."""
+    """Write an archive, as a JVM does with the options for a new archive."""
     assert archive.options()[-1] == f"-XX:ArchiveClassesAtExit={archive.new_path}"
     archive.new_path.touch()
     archive.keep_new()

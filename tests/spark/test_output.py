@@ -1,4 +1,4 @@
-"""Why Spark's JVM has exited, in one line, from what Spark 3.5 to 4.2 and Java 8 to 25 print."""
+"""Why Spark's JVM has exited, in one line, from the output of Spark 3.5 to 4.2 and Java 8 to 25."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_what_it_prints_is_shown_only_if_asked_for(capfd: pytest.CaptureFixture[
 
 
 class JavaError(Exception):
-    """As py4j raises it."""
+    """The error that py4j raises."""
 
     def __init__(self, text: str) -> None:
         super().__init__("An error occurred while calling o42.collect.\n: " + text)

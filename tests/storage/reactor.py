@@ -26,7 +26,7 @@ class Reactor:
 
     @property
     def has_calls(self) -> bool:
-        """Whether a call from another thread waits."""
+        """True if a call from another thread waits."""
         with self._changed:
             return bool(self._calls)
 

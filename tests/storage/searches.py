@@ -8,7 +8,7 @@ from kshim.storage.interfaces import Search, TimestampOffset
 
 
 def find(search: Search) -> TimestampOffset | None:
-    """What the search finds."""
+    """The result of the search."""
     result: Any = None
     while True:
         try:

@@ -1,4 +1,4 @@
-"""When the log is told to look for old records."""
+"""The times at which the log looks for old records."""
 
 from twisted.internet.task import Clock
 

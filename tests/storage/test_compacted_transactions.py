@@ -45,7 +45,7 @@ def end(committed: bool, producer_id: int = P, epoch: int = 0) -> bytes:
 
 
 def committed_records(store: EmbeddedStore) -> list[Record]:
-    """What a read_committed consumer reads from offset 0 on."""
+    """The records that a read_committed consumer reads from offset 0 on."""
     offsets = store.log.offsets(1)
     aborted = sorted(
         store.log.aborted_transactions(1, 0, offsets.last_stable_offset), key=lambda found: found.first_offset

@@ -1,4 +1,4 @@
-"""What only the store on disk does: it is durable, has one owner, and can be full."""
+"""Traits of the store on disk alone: it is durable, has one owner, and can be full."""
 
 import os
 import signal

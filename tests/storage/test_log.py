@@ -1,4 +1,4 @@
-"""What every backend's log does."""
+"""The contract of every backend's log."""
 
 import pytest
 from twisted.internet.defer import Deferred
@@ -63,7 +63,7 @@ class TestLog:
         assert stored_offsets(self.log.read(1, 0, 1000)) == [0, 1]
 
     def test_append_may_write_to_a_batch(self) -> None:
-        """As to one in the memory of its request, which is not needed any more."""
+        """The batch may stand in the memory of its request, which is not needed any more."""
         frame = bytearray(b"--" + batch_of(1) + b"--")
         self.append(1, batch_of(1))
         self.append(1, memoryview(frame)[2:-2])

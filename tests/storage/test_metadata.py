@@ -1,4 +1,4 @@
-"""What every backend's metadata map does."""
+"""The contract of every backend's metadata map."""
 
 from kshim.storage.interfaces import Store
 from tests.storage.reactor import Reactor

@@ -1,4 +1,4 @@
-"""When the writer reports its writes, and what it does when the disk fails."""
+"""The writer: when it reports its writes, and what it does when the disk fails."""
 
 import errno
 import os
@@ -36,7 +36,7 @@ class Disk:
 
 
 class LostSyncError(StorageError):
-    """The disk has not written what it was told to sync."""
+    """The disk has not written all that was synced."""
 
 
 @pytest.fixture
@@ -62,7 +62,7 @@ def disk(monkeypatch: pytest.MonkeyPatch) -> Disk:
 
 
 class TestDurability:
-    """A commit is durable with the next one, or with a sync; nobody is told before."""
+    """A commit is durable with the next one, or with a sync; it is reported only then."""
 
     def test_one_alone_is_synced(self, open_embedded: OpenStore, reactor: Reactor, disk: Disk) -> None:
         append = open_embedded(sync=True).log.append(1, batch_of(0), now_ms=0)
@@ -221,7 +221,7 @@ class TestDurability:
 
 
 class TestTrust:
-    """What the environment says of a commit."""
+    """The environment's account of a commit."""
 
     def test_only_a_commit_that_changes_a_page_syncs(self, tmp_path: Path) -> None:
         opened = Environment(tmp_path, sync=True, max_bytes=10**7)

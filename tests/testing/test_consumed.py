@@ -1,4 +1,4 @@
-"""What of a fetched answer a consumer is given: no markers, nothing aborted, nothing before its position."""
+"""Records of a fetched answer that a consumer gets: no markers, none aborted, none before its position."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a group is told to people, and how far it is behind."""
+"""The description of a group for people, and its lag."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ class Line:
         self.rounds.stand_in_line(take_turn, is_fresh=is_fresh)
 
     def round(self) -> list[str]:
-        """Who had a turn in the next round."""
+        """Those who had a turn in the next round."""
         self.seen.clear()
         one_turn(self.clock)
         return list(self.seen)

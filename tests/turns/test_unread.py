@@ -67,7 +67,7 @@ class Memory:
         self.client = new_client("10.0.0.7")
 
     def ask(self, size: int = LARGE, elements: int = 0, host: str = "10.0.0.7") -> list[object]:
-        """What becomes of an answer: None as soon as it has room, or why it gets none."""
+        """The fate of an answer: None as soon as it has room, or the reason why it gets none."""
         found: list[object] = []
         client = self.client if host == self.client.address.host else new_client(host)
         room = Deferred.fromCoroutine(self.unread.room(client, size, elements))

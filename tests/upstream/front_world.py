@@ -166,7 +166,7 @@ class World:
         return answer
 
     def send(self, key: ApiKey, version: int, request: Any, at: int = 1, *, is_decoded: bool = False) -> Any:
-        """What `answer` returns; `at` is the broker whose port it arrives at."""
+        """The result of `answer`; `at` is the broker whose port the request arrives at."""
         header = RequestHeader(api_key=key, api_version=version, correlation_id=7, client_id="c")
         broker = replace(self.here, node_id=at)
         decoded = (header, request) if is_decoded else None

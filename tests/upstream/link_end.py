@@ -53,7 +53,7 @@ class Upstream:
         self.negotiated = self.link.negotiate(timeout_s=5)
 
     def requests(self) -> list[tuple[RequestHeader, Any]]:
-        """Those that came since the last call."""
+        """The requests that came since the last call."""
         frames = Frames(1 << 20)
         frames.receive(self.transport.value())
         self.transport.clear()

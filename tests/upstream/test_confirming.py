@@ -1,4 +1,4 @@
-"""Whether names still stand for the topics that are known: who waits for the answer, and how long."""
+"""Names may stand for new topics: which requests wait for the answer, and how long."""
 
 from __future__ import annotations
 

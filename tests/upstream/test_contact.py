@@ -41,7 +41,7 @@ def error(why: str, *, is_refused: bool = False) -> LinkError:
 
 
 def outcome(upstream: Upstream) -> Any:
-    """What the first link has come to, within ten seconds."""
+    """The outcome of the first link, within ten seconds."""
     found: list[Any] = []
     Deferred.fromCoroutine(upstream.first(10)).addBoth(found.append)
     upstream.clock.pump([0.5] * 25)

@@ -1,4 +1,4 @@
-"""What people are told of a group's other side."""
+"""The line about a group's other side."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where partitions end: asked of their leaders when somebody looks, and unknown until then."""
+"""Ends of partitions: their leaders are asked when somebody looks; until then they are unknown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What becomes of each request in front of an upstream, over a coordinator in memory and a broker by hand."""
+"""Requests in front of an upstream, over a coordinator in memory and a broker by hand."""
 
 from __future__ import annotations
 
@@ -297,7 +297,7 @@ def test_offsets_are_read_after_the_ends_of_transactions(version: int) -> None:
 
 
 def committed(world: World, version: int, topic_id: UUID = TOPIC_ID) -> int:
-    """What the group has committed for the first partition of "t"."""
+    """The group's committed offset for the first partition of "t"."""
     topics = (OffsetFetchRequestTopic(name="t", partition_indexes=(0,)),)
     named = (OffsetFetchRequestTopics(name="t", topic_id=topic_id, partition_indexes=(0,)),)
     group = OffsetFetchRequestGroup(group_id="g", topics=named)

@@ -183,7 +183,7 @@ def test_nothing_is_answered_once_the_link_was_closed_by_an_answer() -> None:
 
 
 def login_answer(upstream: Upstream, lifetime_ms: int = 10_000) -> Any:
-    """Let the broker answer the request of a login that came; returns that."""
+    """Answer the login's request that came, as the broker; return the request."""
     ((header, asked),) = upstream.requests()
     response: Any = SaslHandshakeResponse(mechanisms=("PLAIN",))
     if header.api_key == ApiKey.SASL_AUTHENTICATE:

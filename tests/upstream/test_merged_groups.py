@@ -105,7 +105,7 @@ def test_an_upstream_that_knows_no_types_has_classic_groups(types: tuple[str, ..
 
 @pytest.mark.parametrize("is_down", [True, False])
 def test_a_list_that_is_not_whole_is_an_error(*, is_down: bool) -> None:
-    """As otherwise a tool would take a group for deleted."""
+    """Otherwise a tool would take a group for deleted."""
     world = both()
     world.kafka.is_down, world.kafka.error = is_down, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
     response = ask(world, ApiKey.LIST_GROUPS, 5, ListGroupsRequest())

@@ -1,4 +1,4 @@
-"""What people may do to kshim in front of an upstream, and what has no effect there."""
+"""Commands to kshim in front of an upstream, and those without effect there."""
 
 from __future__ import annotations
 

@@ -187,7 +187,7 @@ def test_each_api_that_passes_is_known_to_change_topics_or_not_to() -> None:
 
 
 def refused_in(key: ApiKey, version: int, response: Any) -> dict[str | UUID, ErrorCode]:
-    """By topic, or transaction, or producer: the error of its results."""
+    """The error of each topic's, transaction's or producer's result."""
     found: dict[str | UUID, ErrorCode] = {}
 
     def errors(entry: Any, name: Any) -> None:
@@ -272,7 +272,7 @@ def test_it_is_not_deleted_by_its_id_either(world: World) -> None:
 def test_a_write_that_wants_no_answer_closes_the_connection(
     world: World, version: int, names: list[Name]
 ) -> None:
-    """As Kafka does where such a write fails."""
+    """Kafka closes it where such a write fails, too."""
     request = replace(EVERY_TOPIC[ApiKey.PRODUCE](names, version), acks=0)
     with pytest.raises(Refused, match="writes to groups, which only kshim does"):
         world.send(ApiKey.PRODUCE, version, request)

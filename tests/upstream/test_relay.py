@@ -249,7 +249,7 @@ def test_nothing_is_left_of_a_client_that_goes(caplog: pytest.LogCaptureFixture)
 
 
 def login_response(request: bytes, lifetime_ms: int = 10_000) -> bytes:
-    """What a broker answers to a request of a login."""
+    """A broker's answer to a request of a login."""
     header, _ = decode_request(request[4:])
     response: Any = SaslHandshakeResponse(mechanisms=("PLAIN",))
     if header.api_key == ApiKey.SASL_AUTHENTICATE:

@@ -42,7 +42,7 @@ def place(node_id: int, address: Endpoint) -> Endpoint | None:
 
 
 def seen(api_key: ApiKey, version: int, response: Any) -> Any:
-    """What a client reads of it."""
+    """The response as a client reads it."""
     _, sent = decode_response(api_key, version, encode_response(api_key, version, 7, response))
     return decode_response(
         api_key, version, encode_response(api_key, version, 7, changed(api_key, sent, place))

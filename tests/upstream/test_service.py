@@ -1,4 +1,4 @@
-"""How a start ends that comes to nothing: one line, and nothing is left open."""
+"""A failed start: one line, and nothing is left open."""
 
 from __future__ import annotations
 

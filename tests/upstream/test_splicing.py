@@ -33,7 +33,7 @@ class Reactor:
         self.addWriter, self.removeWriter = self.writers.add, self.writers.discard
 
     def turn(self) -> bool:
-        """Whether there was anything to do."""
+        """Do what is due. True if anything was."""
         readable, writable, _ = select.select(list(self.readers), list(self.writers), [], 0)
         for each in readable:
             self._ends(each, each.doRead() if each in self.readers else None)
@@ -117,7 +117,7 @@ def sockets() -> Iterator[Sockets]:
 
 @pytest.fixture
 def spliced(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """How many bytes each call of splice has moved."""
+    """The bytes that each call of splice has moved."""
     moved: list[int] = []
     splice = os.splice
 

@@ -1,4 +1,4 @@
-"""Whether a transaction of the upstream may commit offsets here, by a coordinator and a shard by hand."""
+"""Transactions of the upstream that commit offsets here, by a coordinator and a shard by hand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What brokers answer to ApiVersions is asked for by kshim, one question at a time, and kept."""
+"""kshim asks brokers for their ApiVersions, one question at a time, and keeps the answers."""
 
 from __future__ import annotations
 

@@ -128,7 +128,7 @@ class History:
         client_id: str = "client",
         client: Client | None = None,
     ) -> int:
-        """Send a request and return its token; `client` is told the answer when it comes."""
+        """Send a request and return its token; `client` gets the answer when it comes."""
         token = self._sent
         self._sent += 1
         if client is not None:
@@ -190,7 +190,7 @@ class History:
     # ---- time
 
     def sleep(self, ms: int) -> None:
-        """Let time pass; what comes due happens at its own time."""
+        """Pass time. Timers fire at their deadlines."""
         until_ms, fired = self.now_ms + ms, 0
         while (deadline_ms := self.coordinator.next_deadline_ms()) is not None and deadline_ms <= until_ms:
             self.now_ms = max(self.now_ms, deadline_ms)
@@ -375,8 +375,8 @@ class Client:
         return token
 
     def _learn_id(self, token: int) -> None:
-        """Learn now the id of a member that was admitted at once, which is otherwise told when the join phase
-        ends."""
+        """Learn now the id of a member that was admitted at once. The answer with the id comes only when the
+        join phase ends."""
         for member in self.history.group(self.group_id).members.values():
             if member.parked_join == token:
                 self.member_id = member.member_id
@@ -509,7 +509,7 @@ class Client:
 
 
 def assign(clients: list[Client]) -> list[int]:
-    """Let all send SyncGroup; the first is the leader and assigns b"0", b"1" ... to them. Returns the
+    """Send SyncGroup for all; the first is the leader and assigns b"0", b"1" ... to them. Returns the
     tokens."""
     leader = clients[0]
     plan = {client: b"%d" % n for n, client in enumerate(clients)}

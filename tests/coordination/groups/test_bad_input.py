@@ -1,4 +1,4 @@
-"""What clients should not send: it is answered as by Apache Kafka 4.2, and costs no undue memory.
+"""Bad requests are answered as by Apache Kafka 4.2, and cost no undue memory.
 
 Other groups of the shard do not notice.
 """

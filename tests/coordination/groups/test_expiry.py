@@ -1,4 +1,4 @@
-"""When things expire: the offsets of each kind of group, then the group; in steps, and as records."""
+"""Expiry: the offsets of each kind of group, then the group; in steps, and as records."""
 
 from __future__ import annotations
 
@@ -255,7 +255,7 @@ class TestEmptyGroups:
 class TestGroupsWithMembers:
     @staticmethod
     def beat(history: History, ms: int, *clients: Client) -> None:
-        """Let time pass while the members send heartbeats. Their sessions are long, to keep this short."""
+        """Pass time while the members send heartbeats. Their sessions are long, so that few heartbeats do."""
         for _ in range(ms // CHECK_MS + 1):
             history.sleep(CHECK_MS)
             for client in clients:

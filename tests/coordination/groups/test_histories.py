@@ -67,7 +67,7 @@ class Crowd:
         )
 
     def step(self) -> None:
-        """Let one thing happen."""
+        """Make one thing happen."""
         steps = (
             (self.behave, 12),
             (self.sleep, 6),

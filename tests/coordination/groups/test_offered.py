@@ -1,4 +1,4 @@
-"""What members offer, in few bytes."""
+"""The members' protocols and metadata, kept in few bytes."""
 
 from __future__ import annotations
 

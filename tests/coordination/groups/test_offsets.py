@@ -349,8 +349,8 @@ class TestDeletion:
 
     @pytest.mark.parametrize("commits_again", [False, True])
     def test_a_topic_that_is_made_again(self, history: History, *, commits_again: bool) -> None:
-        """Where offsets are kept with the ids of their topics: one of the old topic is none of the new one,
-        and what is committed for the new one stays when the old one's offsets are deleted.
+        """Offsets are kept with topic ids. An old topic's offset does not count for the new one.
+        Offsets of the new topic stay when the old one's are deleted.
         """
         client = history.client()
         history.topic_ids["topic"] = OLD_ID

@@ -14,7 +14,7 @@ def told(history: History, token: int) -> ErrorCode:
 
 
 def waits_ms(history: History, client: Client) -> int:
-    """How long a heartbeat stays parked that `client` sends now."""
+    """The time for which a heartbeat that `client` sends now stays parked."""
     token, began_ms = client.wait(), history.now_ms
     while history.is_parked(token):
         history.sleep(1)

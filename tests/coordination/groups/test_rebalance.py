@@ -1,4 +1,4 @@
-"""When a join phase ends and with which members, which silent members are removed, and what is reported."""
+"""Join phases: their ends and members, the silent members that are removed, and the reports."""
 
 import pytest
 

@@ -13,7 +13,7 @@ CHANGED = protocols("range", metadata=b"other")
 
 
 def came_back(client: Client) -> Client:
-    """The same instance after a restart, without its member id."""
+    """Join as the same instance after a restart, without its member id."""
     return client.history.client(group_instance_id=client.group_instance_id, protocols=client.protocols)
 
 

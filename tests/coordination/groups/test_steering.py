@@ -1,4 +1,4 @@
-"""What an administrator makes happen to a group, and what its clients are told then."""
+"""An administrator's commands to a group, and the answers that its clients get then."""
 
 from __future__ import annotations
 

@@ -300,7 +300,7 @@ class TestSyncDeadline:
 
     @staticmethod
     def beat(history: History, clients: list[Client], ms: int) -> list[ErrorCode]:
-        """Let all send heartbeats for so long; returns the last answers."""
+        """Send heartbeats for all members for this time; return the last answers."""
         end_ms = history.now_ms + ms
         while history.now_ms < end_ms:
             history.sleep(min(SESSION_MS // 2, end_ms - history.now_ms))

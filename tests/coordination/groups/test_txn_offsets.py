@@ -272,7 +272,7 @@ class TestPending:
 
 
 class TestTheLaterOneWins:
-    """Of two commits for one partition, the one later in the log wins."""
+    """The later one in the log of two commits for one partition wins."""
 
     def test_a_consumer_s_commit_after_a_transaction_s(self, history: History) -> None:
         """[153] [163]"""
@@ -407,7 +407,7 @@ class TestDeletion:
         assert all_of(one, stable=True) == all_of(two, stable=True) == {}
 
     def test_of_a_topic_that_is_made_again(self, history: History) -> None:
-        """What is pending for the new topic stays, and counts if its transaction is committed."""
+        """Pending offsets of the new topic stay, and count if their transaction is committed."""
         client = history.client()
         history.topic_ids["topic"] = OLD_ID
         client.commit(1)

@@ -1,4 +1,4 @@
-"""What a group waits for, as people are told."""
+"""The words about what a group waits for."""
 
 from __future__ import annotations
 

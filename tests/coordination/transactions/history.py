@@ -1,6 +1,6 @@
 """A transaction coordinator with the test's own clock, producer ids and journal.
 
-A `History` sends requests, lets time pass, writes the markers when it is told to, and remembers every answer.
+A `History` sends requests, passes time, writes the markers on demand, and remembers every answer.
 After each step the journal and the coordinator must agree.
 """
 
@@ -86,7 +86,7 @@ class History:
             self.carry_out(self.coordinator.complete(self.endings.pop(0), self.now_ms))
 
     def pass_ms(self, ms: int) -> list[Decision]:
-        """Let time pass and do what is due; returns the decisions."""
+        """Pass time and do what is due; return the decisions."""
         self.now_ms += ms
         decisions = []
         for decision in self.coordinator.advance(self.now_ms):

@@ -111,7 +111,7 @@ def test_an_old_client_learns_of_a_fault_before_it_is_told_to_wait_a_new_one_aft
 
 
 def in_state(state: State, version: int) -> History:
-    """In this state; the epoch is 0, and from V2 on 1 once a transaction has ended."""
+    """A transaction in this state; the epoch is 0, and from V2 on 1 once a transaction has ended."""
     history = begun() if state is State.EMPTY else begun(T0)
     if state not in (State.EMPTY, State.ONGOING):
         committed = state in (State.PREPARE_COMMIT, State.COMPLETE_COMMIT)

@@ -251,7 +251,7 @@ def test_a_value_with_a_byte_too_few_or_too_many_is_refused(key: Any, data: byte
 
 
 def is_decoded_alike(data: bytes) -> bool:
-    """Whether it is plain; if so, it is decoded as any other."""
+    """True if the record is plain; a plain record is decoded as any other."""
     is_plain = is_plain_offset_commit(data)
     assert not is_plain or decode_plain_offset_commit(data) == decode_value(OFFSET_KEY, data)
     return is_plain

@@ -20,7 +20,7 @@ def body_of(sizes: list[int]) -> bytes:
 
 
 def fill(body: bytes, count: int) -> bool:
-    """Whether `count` records fill the body."""
+    """True if `count` records fill the body."""
     position = 0
     for _ in range(count):
         rest = shift = 0

@@ -1,6 +1,6 @@
-"""What must always hold: of each decision, of each record, of each answer, and after each step.
+"""Invariants of each decision, each record and each answer, and after each step.
 
-An answer is compared with what is durable when it leaves the broker, so that no client is ever told something
+An answer is compared with what is durable when it leaves the broker, so that no client ever learns something
 that a crash could take back.
 """
 
@@ -230,8 +230,8 @@ class Checks:
     def _heard(
         self, node: Node, shard: int, request: HeartbeatRequest, answer: HeartbeatResponse, is_due: bool
     ) -> None:
-        """A member is told that all is well only if it is in this generation. It has a whole session from the
-        arrival of the heartbeat, which is parked for a third of it at most."""
+        """A heartbeat is answered without an error only in the present generation. Its member has a whole
+        session from the heartbeat's arrival, and the heartbeat is parked for a third of it at most."""
         if answer.error_code == ErrorCode.NONE:
             group = node.coordinator._shards[shard].groups[request.group_id]
             member = group.members[request.member_id]
@@ -463,7 +463,7 @@ class Checks:
 
 
 def _begins(group: ClassicGroup, decision: Decision, most: int) -> None:
-    """A generation begins with the members that are told of it; only static members may be absent."""
+    """A generation begins with the members whose JoinGroup is answered; only static members may be absent."""
     told = {
         response.member_id
         for _, response in decision.replies

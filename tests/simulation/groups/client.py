@@ -53,7 +53,7 @@ NO_LONGER_A_MEMBER = frozenset(
 
 
 class Phase(StrEnum):
-    """What a consumer is about to do, or waits for."""
+    """The consumer's next step, or the answer that it waits for."""
 
     FIND = "find"
     JOIN = "join"
@@ -176,7 +176,7 @@ class Client:
         )
 
     def metadata(self) -> bytes:
-        """Its subscription; some tell what they own, as cooperative members do."""
+        """The consumer's subscription; cooperative consumers add the partitions that they own."""
         told = tuple(self.position) if self.is_cooperative else ()
         owned_partitions = (TopicPartition(topic=MONOTONE_TOPIC, partitions=told),) if told else ()
         return encode_subscription(

@@ -37,7 +37,7 @@ ADMIN = "admin"
 
 
 def happens(world: World) -> None:
-    """Let one of them happen, at random."""
+    """Make one of them happen, at random."""
     faults, weights = zip(*(_TABLE + _STEERING if world.parks else _TABLE), strict=True)
     fault: Callable[[World], None]
     (fault,) = world.chance.choices(faults, weights)

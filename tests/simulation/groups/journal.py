@@ -2,7 +2,7 @@
 
 It keeps its contract: a shard's records become durable in order, and nothing is kept of or behind a failed
 append. A new leader of a shard shuts the old one out: of the appends still in flight, a first part becomes
-durable and the rest is lost. The old leader is told, too late to matter.
+durable and the rest is lost. The old leader learns it too late to matter.
 """
 
 from __future__ import annotations

@@ -180,7 +180,7 @@ class Node:
 
     @property
     def wakes_in_time(self) -> bool:
-        """Whether a call is scheduled for the next deadline or earlier."""
+        """True if a call is scheduled for the next deadline or earlier."""
         deadline_ms = self.coordinator.next_deadline_ms()
         alarm_ms = self._runtime._alarm.at_ms
         return deadline_ms is None or (alarm_ms is not None and alarm_ms <= deadline_ms)

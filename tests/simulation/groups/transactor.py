@@ -101,7 +101,7 @@ class Transactor:
         self.world.submit_to_leader(self.group_id, self.name, StableOffsetFetch(request), 9)
 
     def end(self) -> None:
-        """Let the coordinator commit or abort the transaction: it sends the marker until that is answered."""
+        """Commit or abort the transaction: the coordinator sends the marker until that is answered."""
         if self.is_open and self._marker is None:
             self.is_open = False
             self._marker = EndTxnMarker(

@@ -100,7 +100,7 @@ class World:
     # ---- what happens
 
     def step(self) -> bool:
-        """Let one event happen and check its effects; False if no event is left."""
+        """Make one event happen and check its effects; False if no event is left."""
         self.steps += 1
         went_on = self.clock.step()
         self.look()

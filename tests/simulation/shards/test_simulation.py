@@ -46,7 +46,7 @@ def test_whoever_wakes_up_answers_nothing_old(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(10))
 def test_nothing_is_answered_while_the_one_before_may_answer(seed: int) -> None:
-    """Nobody has told it that another one is to lead."""
+    """It does not know that another one is to lead."""
     world = World(seed)
     before, after, _ = world.nodes
     before.assign(True)

@@ -1,7 +1,7 @@
-"""Several kshim that want to lead the same shard, whoever tells them to, and clients that commit and read.
+"""Several kshim that try to lead the same shard, and clients that commit and read.
 
-The clients see one register: what is committed is there for every read that begins afterwards, whomever it
-asks, and no read is followed by an older one. The log has each acknowledged commit, and each commit once.
+The clients see one register: every read that begins after a commit sees it, at any kshim, and no read
+is followed by an older one. The log has each acknowledged commit, and each commit once.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class World:
     # ---- what happens
 
     def step(self) -> None:
-        """Let one thing happen, and then time pass."""
+        """Make one thing happen, and then pass time."""
         match self.chance.choices(
             ("commit", "read", "assign", "sleep", "crash", "weather", "compact", "rest"),
             (50, 50, 2, 2, 0.5, 2, 2, 0.1),
@@ -89,7 +89,7 @@ class World:
         self.run(self.chance.choice((0, 0, 1, 5, 20, 100, 1000)))
 
     def run(self, for_ms: int) -> None:
-        """Let time pass."""
+        """Pass time."""
         until_ms = self.clock.now_ms + for_ms
         over = False
 
@@ -169,7 +169,7 @@ class World:
         self.clock.after(SESSION_MS, self._replace, self.nodes[number])
 
     def _replace(self, gone: Node) -> None:
-        """Let another node lead in place of one whose session is over; that one hears of it later."""
+        """Make another node lead in place of one whose session is over. The old leader hears of it later."""
         successor = self.chance.choice([node for node in self.nodes if node is not gone])
         for node in self.nodes:
             node.later(0, node.assign, node is successor)
@@ -177,7 +177,7 @@ class World:
     # ---- the end
 
     def settle(self) -> None:
-        """Let all faults end; somebody has to lead then, and to take commits."""
+        """End all faults. Some node has to lead then, and to take commits."""
         self.network.loss, self.network.slowest_ms = 0.0, 5
         self.kafka.trouble, self.kafka.slowest_ms = 0.0, 3
         for number, node in enumerate(self.nodes):

@@ -174,7 +174,7 @@ class World:
     # ---- the producers
 
     def step(self) -> None:
-        """Let one thing happen."""
+        """Make one thing happen."""
         choice = self.random.random()
         if choice < 0.01:
             self.crash()
@@ -290,14 +290,14 @@ class World:
     # ---- the end
 
     def rest(self) -> None:
-        """Let all writes become durable, and all open transactions run out of time."""
+        """Make all writes durable, and run all open transactions out of time."""
         for _ in range(20):
             while self.log.waiting:
                 self.log.settle(1)
             self.clock.advance(11)
 
     def judge(self) -> None:
-        """Nothing is open, and each transaction ended as a whole, as its producer was told."""
+        """Check that nothing is open, and that each transaction ended as its producer was answered."""
         fates = self.fates()
         for transaction in self.transactions:
             told = {fates[value] for value in transaction.acknowledged}
@@ -308,7 +308,7 @@ class World:
                 assert told <= {"abort"}, f"{transaction} was committed unasked"
 
     def fates(self) -> dict[bytes, str]:
-        """Whether each record was committed or aborted."""
+        """The fate of each record: committed or aborted."""
         fates: dict[bytes, str] = {}
         for partition in self.topic.partitions:
             offsets = self.log.offsets(partition.partition_no)

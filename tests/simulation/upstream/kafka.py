@@ -50,7 +50,7 @@ class Transaction:
 
 @dataclass(eq=False)
 class Producer:
-    """What the transaction coordinator knows of a producer; its transactional id is its producer id."""
+    """A producer, as the transaction coordinator knows it; its transactional id is its producer id."""
 
     producer_id: int
     bumps: bool
@@ -70,7 +70,7 @@ class End(Stored):
 
 
 class KafkaWithTransactions(Kafka):
-    """The same log, in which transactions end."""
+    """A log in which transactions end."""
 
     def __init__(self, clock: SimulatedClock, chance: Random) -> None:
         super().__init__(clock, chance)
@@ -122,8 +122,8 @@ class KafkaWithTransactions(Kafka):
         return b"".join(map(_encoded, stored)), high_watermark
 
     def compact(self) -> None:
-        """As the simpler partition does it; and remove the markers of transactions of which nothing is left,
-        after a while. What the log ends with stays, as Kafka never compacts the active segment.
+        """Compact like the simpler partition. Later remove the markers of transactions without records,
+        too. The last records stay, as Kafka never compacts the active segment.
         """
         seen: set[bytes] = set()
         producers: set[int] = set()

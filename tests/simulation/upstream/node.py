@@ -93,7 +93,7 @@ Reply = Callable[[Any], None]
 
 
 class Delayed:
-    """What callLater gives."""
+    """A scheduled call, as `callLater` returns it."""
 
     def __init__(self, call: Call, at_s: float) -> None:
         self._call = call
@@ -189,7 +189,7 @@ class Node:
         return self._clock.now_ms + self._offset_ms % 1000
 
     def callLater(self, delay: float, do: Callable[..., Any], *arguments: Any) -> Delayed:
-        """By the node's clock; while it sleeps, nothing is done."""
+        """Schedule a call by the node's clock. A sleeping node makes no calls."""
         delay_ms = int(delay * 1000 / self._rate) + (delay > 0)
         delayed: Delayed
 
@@ -244,14 +244,14 @@ class Node:
     versions: ClassVar = {ApiKey.DESCRIBE_TRANSACTIONS: range(1)}
 
     def version(self, api_key: int, newest: int) -> int:
-        """As a link."""
+        """Return the version that a `Link` would use."""
         return newest
 
     def connect(self, address: Endpoint, timeout_s: float) -> Deferred[Any]:
         return succeed(self)
 
     def ask(self, request: Any, **_: Any) -> Deferred[Any]:
-        """As an `Upstream`, and as a link."""
+        """Ask like an `Upstream`, and like a `Link`."""
         if isinstance(request, FindCoordinatorRequest):
             coordinator = Coordinator(key=request.key, host=KAFKA.host, port=KAFKA.port)
             return succeed(FindCoordinatorResponse(coordinators=(coordinator,)))
@@ -423,7 +423,7 @@ def _error_of(response: Any) -> ErrorCode:
 
 
 def _offset_of(response: Any) -> int | None:
-    """-1: nothing is committed. None: the node cannot tell."""
+    """-1: nothing is committed. None: the node does not know."""
     if response.error_code or response.topics[0].partitions[0].error_code:
         return None
     offset: int = response.topics[0].partitions[0].committed_offset

@@ -58,7 +58,7 @@ class Attempt:
 
 @dataclass(frozen=True)
 class Read:
-    """What was read, and what was known when the read began."""
+    """The result of a read, and what was known when the read began."""
 
     number: int
     known: int
@@ -71,7 +71,7 @@ class Read:
 
 @dataclass(frozen=True)
 class Sent:
-    """What was sent to the upstream's own coordinator."""
+    """An offset that was sent to the upstream's own coordinator."""
 
     number: int
     by: Node
@@ -131,7 +131,7 @@ class World:
     # ---- what happens
 
     def step(self) -> None:
-        """Let one thing happen, and then time pass."""
+        """Make one thing happen, and then pass time."""
         match self.chance.choices(
             (
                 "commit",
@@ -206,7 +206,7 @@ class World:
         self.tell("network", "changes", f"loss {self.network.loss}, up to {self.network.slowest_ms} ms")
 
     def run(self, for_ms: int) -> None:
-        """Let time pass."""
+        """Pass time."""
         over = False
 
         def stop() -> None:
@@ -403,7 +403,7 @@ class World:
     # ---- the end
 
     def settle(self) -> None:
-        """Let all faults end; somebody has to lead then, and the last of what counts is read."""
+        """End all faults. Some node has to lead then, and the last numbers that count are read."""
         self._calm()
         for number, node in enumerate(self.nodes):
             if self.clock.now_ms < node.wakes_ms:
@@ -432,12 +432,12 @@ class World:
             raise Wrong("pending offsets are left, though all transactions have ended")
 
     def _of_present(self, places: dict[int, int]) -> dict[int, int]:
-        """Those of the topic that is there now."""
+        """The numbers of the topic that exists now."""
         kept_for, topic_id = self.kafka.kept_for, self.kafka.topic_id
         return {number: place for number, place in places.items() if kept_for[place] == topic_id}
 
     def _places(self) -> dict[int, int]:
-        """Where in the log each number is that counts."""
+        """The place in the log of each number that counts."""
         places = dict(self.kafka.plain)
         for number, offsets in self.kafka.pending.items():
             transaction = self._by_number[number].transaction
@@ -450,9 +450,9 @@ class World:
         return places
 
     def _strays(self) -> dict[int, int]:
-        """Where numbers are that may count. If each transaction has the same epoch, and a client begins the
-        next one while its request is under way, nobody can tell to which of them that belongs, in Apache
-        Kafka neither.
+        """Places of numbers that may count. If each transaction has the same epoch, and a client begins the
+        next one while its request is under way, nobody knows to which of them the request belongs; Apache
+        Kafka does not, either.
         """
         found: dict[int, int] = {}
         for number, offsets in self.kafka.pending.items():

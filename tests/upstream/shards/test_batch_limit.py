@@ -1,4 +1,4 @@
-"""How large batches may be, and what one is measured by."""
+"""The limit of batches, and how a batch is measured."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who is to lead which shards."""
+"""The division of shards among several kshim."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Committed offsets, told to the upstream."""
+"""Committed offsets that are sent to the upstream."""
 
 from __future__ import annotations
 
@@ -207,7 +207,7 @@ def test_at_the_end_all_is_told(upstream: KafkaGroups, told: MirroredOffsets, cl
 
 
 class Leadership:
-    """Whether the shards are led, as the upstream says when it is asked."""
+    """The upstream's answers to whether the shards are led."""
 
     def __init__(self, told: MirroredOffsets) -> None:
         self.asked: list[tuple[int, Deferred[bool]]] = []

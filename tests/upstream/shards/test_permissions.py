@@ -1,4 +1,4 @@
-"""What the upstream's ACLs let kshim do: what is missing is named at the start."""
+"""Rights that the upstream's ACLs give kshim: missing ones are named at the start."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Told offsets, looked at from time to time: what is told again, and what stays."""
+"""Sent offsets are looked at from time to time: which are sent again, and which stay."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ class Looking:
         commit(self.world, 9, group_id)
 
     def look(self, batches: int = 1) -> None:
-        """Let all groups be looked at once, and all be told that is due."""
+        """Look at all groups once, and send all that is due."""
         self.renewal.soon()
         self.pass_s(SOON_S)
         for _ in range(batches):
@@ -106,7 +106,7 @@ class Looking:
             advance(self.world.here)
 
     def told(self) -> int:
-        """How many commits the upstream was told since this was asked last."""
+        """The number of commits that were sent to the upstream since the last call."""
         found = len(self.kafka.asked(OffsetCommitRequest))
         self.kafka.requests.clear()
         return found

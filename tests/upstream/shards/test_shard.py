@@ -119,7 +119,7 @@ def new(log: OneLog, clock: Clock) -> Callable[[], Process]:
 
 
 def pass_s(clock: Clock, for_s: float, *processes: Process) -> None:
-    """Let time pass, in which the processes look for proofs."""
+    """Pass time, in which the processes look for proofs."""
     for _ in range(round(for_s / 0.1)):
         clock.advance(0.1)
         for process in processes:
@@ -127,7 +127,7 @@ def pass_s(clock: Clock, for_s: float, *processes: Process) -> None:
 
 
 def failed(appended: Deferred[None]) -> str:
-    """Why an append has failed."""
+    """The reason why an append has failed."""
     failures: list[str] = []
     appended.addErrback(lambda failure: failures.append(str(failure.trap(StorageError) and failure.value)))
     (why,) = failures

@@ -1,4 +1,4 @@
-"""What several kshim that share groups have to be told of each other."""
+"""Warnings of several kshim that share groups with different settings."""
 
 from __future__ import annotations
 

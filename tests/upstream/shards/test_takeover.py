@@ -19,7 +19,7 @@ NEXT = FIRST_TERM.next
 
 
 def claimed(takeover: Takeover, at: int) -> None:
-    """Let the claim be appended, and be told its offset."""
+    """Append the claim, and hand over its offset."""
     assert isinstance(takeover.wants(), Append)
     takeover.was_answered(Answer(ErrorCode.NONE, at))
 

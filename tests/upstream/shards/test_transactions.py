@@ -55,7 +55,7 @@ def test_what_was_aborted_is_only_removed() -> None:
 
 
 def test_nothing_is_told_of_an_offset_before_all_transactions_about_it_have_ended() -> None:
-    """What is written plainly would count for later than the undecided pending offset of another."""
+    """A plain record would count for later than the undecided pending offset of another transaction."""
     transactions = ShardTransactions()
     transactions.pending(PAUL, [(K, b"v"), (L, b"w")])
     transactions.pending(PETRA, [(K, b"x")])
