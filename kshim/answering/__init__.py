@@ -1,4 +1,4 @@
-"""What several APIs share when they answer, and the broker that every api function is handed."""
+"""Parts that several APIs share when they answer, and the broker that every api function is handed."""
 
 from kshim.answering.broker import Broker
 

@@ -1,4 +1,4 @@
-"""Whether the client of a request may make or delete partitions (controller_mutation_rate, KIP-599)."""
+"""Decides if a client may make or delete partitions now (controller_mutation_rate, KIP-599)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What AlterConfigs and IncrementalAlterConfigs share: changes go to the cluster, outcomes become results."""
+"""Parts of AlterConfigs and IncrementalAlterConfigs: changes go to the cluster, outcomes become results."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ NOT_STORED = Refusal(ErrorCode.KAFKA_STORAGE_ERROR, "The configs could not be st
 
 
 def cost_us(resource: Any) -> int:
-    """What it may cost to read one resource of a request."""
+    """The most that reading one resource of a request may cost, in µs."""
     return RESOURCE_US + CONFIG_US * len(resource.configs)
 
 

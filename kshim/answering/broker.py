@@ -66,7 +66,7 @@ class Broker:
         return self.address(context, node_id) if node_id in self.cluster.running else None
 
     def address(self, context: RequestContext, node_id: int) -> Endpoint:
-        """The same, whether or not the broker runs: brokers have consecutive ports."""
+        """The address of the broker `node_id`, running or not: brokers have consecutive ports."""
         found_us = context.advertised
         return Endpoint(found_us.host, found_us.port + node_id - self.node_id)
 

@@ -1,4 +1,4 @@
-"""What APIs about several groups share: each group is asked once, in slices."""
+"""Asks each group of a request once, in slices, for the APIs about several groups."""
 
 from __future__ import annotations
 

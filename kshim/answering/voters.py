@@ -1,4 +1,4 @@
-"""What AddRaftVoter and RemoveRaftVoter share: the voters of the quorum never change (KIP-853).
+"""The refusal of AddRaftVoter and RemoveRaftVoter: the voters of the quorum never change (KIP-853).
 
 A node of Apache Kafka that is broker and controller has kraft.version 0 unless it was formatted otherwise,
 and refuses both. kshim has no quorum, and answers like such a node.

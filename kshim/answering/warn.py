@@ -19,7 +19,7 @@ def warn(broker: Broker, context: RequestContext, mistake: Mistake, **details: o
 
 
 def warn_if_lost(broker: Broker, context: RequestContext, *, names_any: bool) -> None:
-    """Warn if the client, which was told where a broker is, seems unable to get there; see `arrivals`.
+    """Warn if the client seems unable to reach the broker whose address it was given; see `arrivals`.
 
     names_any: whether it asked about a topic, a group or a transactional id.
     """

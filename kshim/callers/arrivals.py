@@ -1,17 +1,17 @@
-"""Clients that are told where the brokers are, and never come there: advertised.listeners may be wrong.
+"""Finds clients that get the brokers' addresses and never connect there: advertised.listeners may be wrong.
 
 A client that cannot reach the advertised address asks for the brokers again and again, and sends nothing but
 questions. So an address is noticed that has asked ENOUGH times over LEAST_S, if no other request ever came
 from it. A wrong alarm costs more trust than a missing one, therefore
 
 * an address from which any other request has come is never noticed again: what is advertised stays the same;
-* who asks for all topics has got what it wanted, as a tool that lists them;
+* a client that asks for all topics has got what it wanted, as a tool that lists them;
 * a request that names no topic and no group counts only if its connection asked before: health checks
   connect anew each time;
 * an answer with an error does not count: its client waits for a topic, or for a broker that was stopped;
 * after PAUSE_S without a question the count begins again: idle clients ask every few minutes.
 
-What polls one topic's metadata and does nothing else is noticed wrongly. kafka-python asks only once, and is
+A program that only polls one topic's metadata is noticed wrongly. kafka-python asks only once, and is
 not noticed; its own log names the address that it cannot reach.
 """
 
@@ -43,7 +43,7 @@ QUESTIONS: Final = frozenset(
 
 
 def is_question(api_key: int, request: Any) -> bool:
-    """Whether a client may ask this of any broker. A producer's first id is one such thing, too."""
+    """True if a client may ask this of any broker. A request for a producer's first id is a question, too."""
     return api_key in QUESTIONS or (api_key == ApiKey.INIT_PRODUCER_ID and request.transactional_id is None)
 
 
@@ -72,7 +72,7 @@ class Arrivals:
         self._arrived: dict[str, None] = {}
 
     def has_arrived(self, client: Client) -> bool:
-        """Whether its address is never to be noticed again."""
+        """True if the client's address is never to be noticed again."""
         return client.address.host in self._arrived
 
     def came(self, client: Client) -> None:
@@ -83,7 +83,7 @@ class Arrivals:
             forget_first(self._arrived, MOST_ARRIVED)
 
     def asked(self, client: Client, *, names_any: bool) -> Asking | None:
-        """A client was told where the brokers are. Returns its questions if it seems unable to get there.
+        """Note that a client got the addresses. Return its questions if it seems unable to reach them.
 
         names_any: whether it asked about a topic, a group or a transactional id.
         """

@@ -14,7 +14,7 @@ from kshim.turns import Turn
 
 
 class Membership(Protocol):
-    """What names a member of a group."""
+    """The names of a member of a group."""
 
     @property
     def group_id(self) -> str: ...
@@ -53,7 +53,7 @@ class Client:
     """Its `kshim.upstream.relay.Relay`, if its requests may be forwarded."""
 
     def named(self, client_id: str | None) -> str:
-        """How the log names it in a request with this client id."""
+        """The client's name in the log, for a request with this client id."""
         software = f", {self.software}" if self.software else ""
         return f"{self.address} (client_id {client_id!r}{software})"
 
@@ -95,7 +95,7 @@ class RequestContext:
 
     @property
     def sender(self) -> str:
-        """How the log names the caller."""
+        """The caller's name in the log."""
         return self.client.named(self.client_id) if self.client else self.client_host
 
 

@@ -1,4 +1,4 @@
-"""What people set up wrongly in a client, and what the log says of it.
+"""Mistakes in the settings of clients, and the log's line for each.
 
 docs/troubleshooting.md explains each line; a test compares the page with this table.
 """

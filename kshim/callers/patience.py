@@ -18,7 +18,7 @@ CLIENT_IDS = ("aiokafka-",)
 
 
 def is_patient(context: RequestContext) -> bool:
-    """Whether the client of a Heartbeat can wait for its answer."""
+    """True if the client of a Heartbeat can wait for its answer."""
     client = context.client
     if client is None or not client.software:
         return context.client_id.startswith(CLIENT_IDS)

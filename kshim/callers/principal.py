@@ -1,4 +1,4 @@
-"""Who a client is, as Kafka names it: "User:alice"."""
+"""A client's principal, as Kafka names it: "User:alice"."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ _MECHANISMS = [each.value for each in ScramMechanism]
 
 
 class Users(NamedTuple):
-    """Where the users are: in a running server, or in the data directory of a server that does not run."""
+    """The place of the users: a running server, or the data directory of a server that does not run."""
 
     data_dir: Path
     control: Path | None

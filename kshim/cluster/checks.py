@@ -140,9 +140,9 @@ def _refuse_assignments(new: NewTopic, node_ids: Collection[int], running: Colle
 def fault_in_replicas(
     replicas: Sequence[int], node_ids: Collection[int], size: int | None = None
 ) -> str | None:
-    """What is wrong with the requested replicas of a partition; None if nothing.
+    """The fault in the requested replicas of a partition, in Kafka's words; None if there is none.
 
-    size: the number that there must be; None allows any.
+    size: the required number of replicas; None allows any.
     """
     if not replicas:
         return "The manual partition assignment includes an empty replica list."

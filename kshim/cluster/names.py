@@ -15,7 +15,7 @@ INTERNAL_TOPICS = COORDINATORS_TOPICS | {"__share_group_state"}
 
 
 def fault_in_name(name: str) -> str | None:
-    """What is wrong with a topic name, in the words of Kafka's `Topic.validate`; None for a good one."""
+    """The fault in a topic name, in the words of Kafka's `Topic.validate`; None for a valid name."""
     if name == "":
         fault = "the empty string is not allowed"
     elif name in (".", ".."):

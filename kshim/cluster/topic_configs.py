@@ -13,7 +13,7 @@ from schemas.records.compression import Compression
 
 
 def fault_in_configs(configs: Mapping[str, str | None], broker: BrokerConfigs) -> str | None:
-    """What is wrong with the configs of a topic, in Kafka's words; None if nothing."""
+    """The fault in the configs of a topic, in Kafka's words; None if there is none."""
     nulls = [name for name, text in configs.items() if text is None]
     if nulls:
         return f"Null value not supported for topic configs: {','.join(sorted(nulls))}"

@@ -77,7 +77,7 @@ class Definition:
                 return text
 
     def fault(self, text: str) -> str:
-        """What is wrong with `text`; "" if nothing."""
+        """The fault in `text`; "" if there is none."""
         try:
             value = self.parse(text)
         except ValueError as error:

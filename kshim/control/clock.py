@@ -70,7 +70,7 @@ class SteeredClock:
 
     @property
     def ahead_s(self) -> float:
-        """How far this clock is ahead of the reactor's; it may be below zero after time was held."""
+        """The seconds by which this clock is ahead of the reactor's; below zero after time was held."""
         return self.seconds() - self._reactor.seconds()
 
     @property

@@ -57,7 +57,7 @@ def facts_of(group: SeenGroup) -> Json:
 
 
 class Progress(NamedTuple):
-    """How far a group has read, in all its partitions together."""
+    """A group's progress, summed over its partitions."""
 
     committed: int
     """The sum of the committed offsets."""

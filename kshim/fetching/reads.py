@@ -58,7 +58,7 @@ class PartitionRead(NamedTuple):
 
 
 class Position:
-    """How far the records of a partition have been counted."""
+    """The offset up to which the records of a partition have been counted."""
 
     __slots__ = ("left_bytes", "next_offset")
 

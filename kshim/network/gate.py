@@ -55,7 +55,7 @@ Answered = Reply | Deferred[Reply] | Promised
 
 
 class Stage(Enum):
-    """How far an exchange has come. The values say what is awaited."""
+    """The progress of an exchange. The values say what is awaited."""
 
     FIRST = "ApiVersions or SaslHandshake"
     HANDSHAKE = "SaslHandshake, as ApiVersions is answered"

@@ -1,4 +1,4 @@
-"""Where brokers accept connections. Each broker has a port of every listener; a listener's ports are
+"""Accepts connections for brokers. Each broker has a port of every listener; a listener's ports are
 consecutive.
 """
 

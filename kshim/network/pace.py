@@ -1,4 +1,4 @@
-"""How fast a broker lets connections in: by max.connection.creation.rate, and by the quotas of addresses.
+"""The rate at which a broker accepts connections: max.connection.creation.rate, and quotas of addresses.
 
 The limits are looked up at each connection, as they can be changed at run time (KIP-612).
 """
@@ -25,7 +25,7 @@ RATE = "max.connection.creation.rate"
 
 
 class AddressRates:
-    """How fast addresses may connect (connection_creation_rate). All brokers share it."""
+    """The rates at which addresses may connect (connection_creation_rate). All brokers share them."""
 
     def __init__(self, quotas: ClientQuotas, resolve: Resolve) -> None:
         self._resolve = resolve

@@ -23,7 +23,7 @@ class State(Enum):
 
 
 class Wait(Enum):
-    """Why a FULL connection reads no requests, besides the requests in flight."""
+    """The reasons why a FULL connection reads no requests, besides the requests in flight."""
 
     TURN = "those before it at the entrance are let in first, at the rate of new connections"
     ROUND = "other connections have not had their turn"

@@ -31,7 +31,7 @@ _SHOWN_ERRORS = 3
 
 @dataclass(frozen=True, slots=True)
 class RecordFault:
-    """Why a batch is refused, and which of its records are to blame (KIP-467)."""
+    """The reason why a batch is refused, and the records that are to blame (KIP-467)."""
 
     error_code: ErrorCode
     message: str

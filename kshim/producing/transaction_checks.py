@@ -67,7 +67,7 @@ class Verifying(Protocol):
 
 
 class NotAllowed(NamedTuple):
-    """Why a batch is refused, by the coordinator's answer."""
+    """The coordinator's reason for refusing a batch."""
 
     error_code: ErrorCode
     message: str
@@ -104,7 +104,7 @@ def verify(
 
 
 def _tries(broker: Verifying) -> int:
-    """How often to ask while the previous transaction is still ending.
+    """The number of attempts while the previous transaction is still ending.
 
     The client's own retry would come later.
     """

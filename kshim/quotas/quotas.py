@@ -53,7 +53,7 @@ class Quotas:
         self.in_force = self._table.has_clients
 
     def of_another_broker(self) -> Quotas:
-        """The same quotas for another broker, where nothing of them is used yet."""
+        """These quotas for another broker, with nothing used yet."""
         return Quotas(self._table, self._config, self._clock, self._usage.mutations)
 
     def account(self, user: str, client_id: str, began_s: float) -> Account | None:

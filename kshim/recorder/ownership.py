@@ -52,7 +52,7 @@ class Ownership:
 
     @property
     def partitions(self) -> int:
-        """How many partitions have a known owner, or had one."""
+        """The number of partitions that have or had a known owner."""
         return len(self._owners)
 
     def take(self, rebalance: Rebalance) -> Effect:
@@ -119,7 +119,7 @@ def _keeps(part: Part) -> Partitions:
 
 
 def _released_ms(part: Part) -> int | None:
-    """When a member gave up the partitions that it did not keep.
+    """The time at which a member gave up the partitions that it did not keep.
 
     None if it gave up nothing, or a new member with its group.instance.id took its place.
     """

@@ -1,4 +1,4 @@
-"""Why each rebalance happened, from the topic in which kshim records rebalances, if it exists.
+"""The reason for each rebalance, from the topic in which kshim records rebalances, if it exists.
 
 The coordinator's log says which members came and went, but not what set the rebalance off, nor how long it
 took. The topic has one JSON object for each rebalance. Unknown fields are ignored, and missing ones are null.

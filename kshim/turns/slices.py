@@ -74,7 +74,7 @@ def in_slices(
 
 
 def _fit(items: Iterable[T], cost_us: Callable[[T], int]) -> bool:
-    """Whether one slice is enough. Looks at no more items than that takes."""
+    """True if one slice is enough. Looks at no more items than fit into a slice."""
     left_us = SLICE_US
     for item in items:
         left_us -= cost_us(item)

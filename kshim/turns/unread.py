@@ -72,14 +72,14 @@ class _Waiting(NamedTuple):
 
 
 class _Seen(NamedTuple):
-    """What a client had not read, and had read, at some time."""
+    """The bytes that a client had left unread, and had read, at some time."""
 
     unread_bytes: int
     read_bytes: int
 
 
 class Unread:
-    """Counts bytes: connections add and remove what is not read; a Fetch tells what it took from the log."""
+    """Counts bytes: connections add and remove unread ones; a Fetch adds those that it took from the log."""
 
     def __init__(self, clock: Clock, rounds: Rounds) -> None:
         self._clock = clock
@@ -96,7 +96,7 @@ class Unread:
         """All connections."""
 
     def answer_bytes(self) -> int:
-        """How many bytes of records an answer may have now, besides its first batch."""
+        """The bytes of records that an answer may have now, besides its first batch."""
         most = min((MOST_BYTES - self.bytes) // 2, MOST_ANSWER_BYTES - self._taken_bytes)
         return max(LEAST_ANSWER_BYTES, most)
 
@@ -163,7 +163,7 @@ class Unread:
             self._timer = self._clock.callLater(LOOK_S, self._look)
 
     def _look(self) -> None:
-        """Let those go on for whom there is room, and close those that keep it from others."""
+        """Resume the answers that have room, and close the connections that keep room from others."""
         self._timer = None
         for waiting in [each for each in self._waiting if each.client.is_gone]:
             self._refuse(waiting)
@@ -224,7 +224,7 @@ class Unread:
 
 
 def _is_slow(before: _Seen | None, now: _Seen) -> bool:
-    """Whether a client has read too little since `before`."""
+    """True if a client has read too little since `before`."""
     if before is None:
         return False
     return now.read_bytes - before.read_bytes < max(LEAST_ANSWER_BYTES, before.unread_bytes // SLOW_SHARE)

@@ -77,7 +77,7 @@ class ClassicProtocol:
 
 @entity
 class ClassicMemberMetadata:
-    """What only a member has that speaks the classic protocol. Timeouts in ms."""
+    """The fields of a member that uses the classic protocol. Timeouts in ms."""
 
     session_timeout_ms: int = field(int32)
     supported_protocols: tuple[ClassicProtocol, ...] = field(array(ClassicProtocol))

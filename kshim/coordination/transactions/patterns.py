@@ -40,7 +40,7 @@ class Matcher:
             raise InvalidPattern(f"more than {MOST_INSTRUCTIONS} instructions")
 
     def steps(self, transactional_id: str) -> int:
-        """How many steps it may take to match an id, the cost of the call included."""
+        """The most steps that matching an id may take, the cost of the call included."""
         return CALL_STEPS + len(transactional_id) * int(self._compiled.programsize)
 
     def matches(self, transactional_id: str) -> bool:

@@ -44,7 +44,7 @@ def gather(
 ) -> Report:
     """Make the report on all groups at `bootstrap`, for the whole log or for the last `last_s` seconds.
 
-    topic: the coordinator's log. tell: called with a text that says what is being done. Raises PipelineError.
+    topic: the coordinator's log. tell: called with a text about the present step. Raises PipelineError.
     """
     now_ms = int(time.time() * 1000)
     tell(f"reading {topic} of {bootstrap}")
