@@ -13,6 +13,7 @@ from twisted.internet.defer import Deferred, DeferredLock, gatherResults
 
 from kshim import __version__
 from kshim.answering import Broker
+from kshim.answering.replies import Replies
 from kshim.callers import Client
 from kshim.callers.arrivals import Arrivals
 from kshim.callers.once import Once
@@ -46,7 +47,10 @@ from kshim.turns.rounds import Rounds
 from kshim.turns.unread import Unread
 
 if TYPE_CHECKING:
+    from kshim.answering.views import Answering
+    from kshim.cluster.scram import KnownUsers
     from kshim.control.time import TimeSteering
+    from kshim.faults.answers import Usual
     from kshim.http.listener import HttpListener
     from kshim.network.gate import GateContext
     from kshim.network.renewal import Renewal
@@ -141,6 +145,7 @@ class Server:
                 unread=self._unread,
                 once=self._once,
                 arrivals=Arrivals(self._reactor),
+                replies=Replies(cluster.writer),
                 wall_clock=self._clock,
                 authorizer=None if cluster.acls is None else cluster.acls.authorizer,
             )
@@ -191,7 +196,7 @@ class Server:
             traffic = Traffic()
             measured = traffic.measured
         answers = {node_id: measured(answer, each) for node_id, each in brokers.items()}
-        gates = gates_of(broker)
+        gates = gates_of(broker, cluster.scram_users)
         self._listeners = new_listeners(
             answers,
             config,
@@ -238,7 +243,7 @@ class Server:
         facts = Facts(
             cluster=broker.cluster,
             groups=broker.groups,
-            log=broker.log,
+            ends=broker.log,
             listeners=self._listeners,
             quotas={node_id: each.quotas for node_id, each in brokers.items()},
             clock=self._reactor,
@@ -264,11 +269,11 @@ class Server:
     def _commands(self, broker: Broker, brokers: Mapping[int, Broker], measured: Measured) -> Commands:
         """Return the commands that other processes may run on this server."""
         from kshim.control.brokers import BrokerSteering
-        from kshim.control.coordinators import Coordinators
+        from kshim.control.coordinators import Coordinators, leader
         from kshim.control.faults import FaultSteering
         from kshim.control.groups import GroupSteering
         from kshim.control.members import MemberSteering
-        from kshim.control.offsets import OffsetSteering
+        from kshim.control.offsets import ListedOffsets, OffsetSteering
         from kshim.control.overview import Overview
         from kshim.control.recorder import Questions
         from kshim.control.time import TimeSteering
@@ -277,7 +282,10 @@ class Server:
         assert self._groups is not None
         assert self._transactions is not None
         clock, reactor = self._clock, self._reactor
-        groups, coordinators = GroupSteering(broker.groups), Coordinators(broker)
+        groups, coordinators = (
+            GroupSteering(broker.groups),
+            Coordinators(broker, partial(leader, broker.cluster)),
+        )
         aside, rounds, recorder = self._aside, self._rounds, self._recorder
         overview = Overview(broker.cluster, broker.groups, broker.log, recorder, aside, rounds, clock)
         self._time = TimeSteering(clock, reactor, self._groups, self._transactions, self._clients)
@@ -287,8 +295,8 @@ class Server:
             **overview.commands(),
             **Questions(recorder, groups, aside, rounds, reactor, clock).commands(),
             **MemberSteering(coordinators).commands(),
-            **OffsetSteering(broker, coordinators).commands(),
-            **FaultSteering(brokers, self._listeners, measured, self._recorder.add).commands(),
+            **OffsetSteering(broker.cluster, coordinators, ListedOffsets(broker).at).commands(),
+            **FaultSteering(brokers, self._listeners, measured, self._recorder.add, _usual).commands(),
             **self._time.commands(),
             **UserSteering(broker.cluster.scram_users).commands(),
         }
@@ -341,7 +349,7 @@ class Server:
         await gatherResults([listener.disconnect() for listener in self._listeners.values()])
 
 
-def gates_of(broker: Broker) -> Mapping[str, GateContext]:
+def gates_of(broker: Answering, users: KnownUsers) -> Mapping[str, GateContext]:
     """Return the gates of the listeners with SASL, by listener name. Raises StartError.
 
     They are imported only if there is such a listener: a plain server starts without.
@@ -352,9 +360,15 @@ def gates_of(broker: Broker) -> Mapping[str, GateContext]:
     from kshim.network.gates import new_gates
 
     try:
-        return new_gates(broker)
+        return new_gates(broker, users)
     except WrongSasl as error:
         raise StartError(str(error)) from error
+
+
+def _usual() -> Usual[Broker]:
+    from kshim.faults.refusals import LOCAL
+
+    return LOCAL
 
 
 def _listed(addresses: Addresses) -> str:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from kshim.access.asker import Asker
 from kshim.access.rules import Perform, Rule
 from kshim.access.table import TABLE
 from kshim.answering import Broker
+from kshim.answering.views import ApiFunction
 from kshim.callers import RequestContext
 from schemas.api_key import ApiKey
-
-ApiFunction = Callable[[Broker, RequestContext, Any], Any]
 
 
 def guarded(api_key: ApiKey, function: ApiFunction) -> ApiFunction:

@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING
 from kshim.answering.replies import Replies
 from kshim.answering.written import WrittenArrays
 from kshim.callers import RequestContext
+from kshim.cluster import GROUP_METADATA_TOPIC
 from kshim.configs.endpoint import Endpoint
+from kshim.producing.rules import in_transaction
 
 if TYPE_CHECKING:
     from kshim.callers.arrivals import Arrivals
@@ -54,12 +56,12 @@ class Broker:
     unread: Unread
     once: Once
     arrivals: Arrivals
+    replies: Replies
     wall_clock: Clock
     """The time that records, groups and transactions go by; people may move it ahead, or hold it."""
     authorizer: Authorizer | None = None
     """Who may do what; without one, everybody everything."""
     written: WrittenArrays = field(default_factory=WrittenArrays)
-    replies: Replies = field(default_factory=Replies)
 
     def endpoint(self, context: RequestContext, node_id: int) -> Endpoint | None:
         """The address at which this client reaches the broker `node_id`; None while that one does not run."""
@@ -69,6 +71,12 @@ class Broker:
         """The address of the broker `node_id`, running or not: brokers have consecutive ports."""
         found_us = context.advertised
         return Endpoint(found_us.host, found_us.port + node_id - self.node_id)
+
+    def has_offsets(self, shard: int, producer_id: int, producer_epoch: int) -> bool:
+        """True if the shard, a partition of __consumer_offsets, has offsets of this open transaction."""
+        partition = self.cluster.topics[GROUP_METADATA_TOPIC].partition(shard)
+        assert partition is not None
+        return in_transaction(self.log.producers(partition.partition_no).get(producer_id), producer_epoch)
 
     def now_ms(self) -> int:
         """Wall clock, milliseconds since 1970."""

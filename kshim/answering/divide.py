@@ -12,7 +12,7 @@ from typing import Any, Protocol, TypeVar, cast
 
 from twisted.internet.defer import Deferred
 
-from kshim.answering.views import ClusterView
+from kshim.answering.views import AnyView
 from kshim.callers import RequestContext
 from kshim.cluster import Topic
 from kshim.turns.later import Later
@@ -31,7 +31,7 @@ P = TypeVar("P", bound=_OfPartition)
 T = TypeVar("T", bound=Any)
 R = TypeVar("R", bound=Any)
 A = TypeVar("A")
-B = TypeVar("B", bound=ClusterView)
+B = TypeVar("B", bound=AnyView)
 Found = dict[object, tuple[Any, list[Any]]]
 """By name and id: the first entry of a topic, and the partitions of all its entries."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
-from kshim.answering.views import ClusterView
+from kshim.answering.views import AnyView
 from kshim.callers import RequestContext
 from kshim.turns.later import Later, gather, then
 from kshim.turns.slices import AnswerElements, each_once, in_slices
@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 
 def ask_each_group(
-    broker: ClusterView,
+    broker: AnyView,
     context: RequestContext,
     asked: Sequence[T],
     ask: Callable[[T], Later[R]],

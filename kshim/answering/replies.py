@@ -6,7 +6,7 @@ differs in the correlation id alone, and so do the answers.
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Protocol
 
 from kshim.callers import Client
 from kshim.callers.bounded import forget_first
@@ -47,10 +47,19 @@ class _Reply(NamedTuple):
     """What the request tells of its client's software; None if that is not in it."""
 
 
+class Changing(Protocol):
+    """A cluster that changes."""
+
+    @property
+    def version(self) -> int:
+        """Grows with each change that clients may see."""
+
+
 class Replies:
     """All replies that are kept."""
 
-    def __init__(self) -> None:
+    def __init__(self, cluster: Changing) -> None:
+        self.cluster = cluster
         self._replies: dict[_Key, _Reply] = {}
         self._version = -1  # of the cluster, which all replies are of
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import logging
 
 from kshim.answering.broker import Broker
+from kshim.answering.views import AnyView
 from kshim.callers import RequestContext
 from kshim.callers.mistake import Mistake
 
 logger = logging.getLogger(__name__)
 
 
-def warn(broker: Broker, context: RequestContext, mistake: Mistake, **details: object) -> None:
+def warn(broker: AnyView, context: RequestContext, mistake: Mistake, **details: object) -> None:
     """Log what the client's user should change, once for an address, a client id and a group."""
     names = context.client_id, details.get("group")
     level = broker.once.level((context.client_host, mistake), names)

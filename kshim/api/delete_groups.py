@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kshim.answering.each_group import ask_each_group
-from kshim.answering.views import CoordinatorView
+from kshim.answering.views import GroupsView
 from kshim.callers import RequestContext
 from kshim.coordination.groups.refusals import DeleteGroup
 from kshim.turns.later import Later
@@ -11,7 +11,7 @@ from schemas.messages.delete_groups import DeletableGroupResult, DeleteGroupsReq
 
 
 def delete_groups(
-    broker: CoordinatorView, context: RequestContext, request: DeleteGroupsRequest
+    broker: GroupsView, context: RequestContext, request: DeleteGroupsRequest
 ) -> Later[DeleteGroupsResponse]:
     """Delete each group. A group that is named twice is deleted and answered once."""
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from kshim.answering.authorized_operations import GROUP_OPERATIONS
 from kshim.answering.each_group import ask_each_group
-from kshim.answering.views import CoordinatorView
+from kshim.answering.views import GroupsView
 from kshim.callers import RequestContext
 from kshim.coordination.groups.refusals import DescribeGroup
 from kshim.turns.later import Later, then
@@ -18,7 +18,7 @@ from schemas.messages.describe_groups import DescribedGroup, DescribeGroupsReque
 
 
 def describe_groups(
-    broker: CoordinatorView, context: RequestContext, request: DescribeGroupsRequest
+    broker: GroupsView, context: RequestContext, request: DescribeGroupsRequest
 ) -> Later[DescribeGroupsResponse]:
     """Describe the groups in the request's order, with authorized operations if requested (v3, KIP-430)."""
 

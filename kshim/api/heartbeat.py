@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kshim.answering.views import CoordinatorView
+from kshim.answering.views import GroupsView
 from kshim.callers import RequestContext
 from kshim.callers.patience import is_patient
 from kshim.turns.later import Later, Promise
@@ -10,7 +10,7 @@ from schemas.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 
 
 def heartbeat(
-    broker: CoordinatorView, context: RequestContext, request: HeartbeatRequest
+    broker: GroupsView, context: RequestContext, request: HeartbeatRequest
 ) -> Later[HeartbeatResponse] | Promise[HeartbeatResponse]:
     """Forward to the group's coordinator.
 

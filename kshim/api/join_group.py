@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
-from kshim.answering.views import CoordinatorView
+from kshim.answering.views import GroupsView
 from kshim.callers import RequestContext
 from kshim.callers.context import NamedMember
 from kshim.turns.later import Later, then
@@ -18,7 +18,7 @@ FIRST_VERSION_WITH_NULL_PROTOCOL = 7
 
 
 def join_group(
-    broker: CoordinatorView, context: RequestContext, request: JoinGroupRequest
+    broker: GroupsView, context: RequestContext, request: JoinGroupRequest
 ) -> Later[JoinGroupResponse]:
     """Forward to the group's coordinator, which answers when the join phase is complete."""
     answer = then(broker.groups.submit(context, request), partial(_remember, context, request.group_id))

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from kshim.answering.views import CoordinatorView
+from kshim.answering.views import GroupsView
 from kshim.callers import RequestContext
 from kshim.turns.later import Later
 from schemas.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
 
 
 def leave_group(
-    broker: CoordinatorView, context: RequestContext, request: LeaveGroupRequest
+    broker: GroupsView, context: RequestContext, request: LeaveGroupRequest
 ) -> Later[LeaveGroupResponse]:
     """Forward to the group's coordinator. The answer has an error for each member."""
     return broker.groups.submit(context, request)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from kshim.answering.views import CoordinatorView
+from kshim.answering.views import GroupsView
 from kshim.callers import RequestContext
 from schemas.messages.list_groups import ListGroupsRequest, ListGroupsResponse
 
 
 def list_groups(
-    broker: CoordinatorView, context: RequestContext, request: ListGroupsRequest
+    broker: GroupsView, context: RequestContext, request: ListGroupsRequest
 ) -> ListGroupsResponse:
     """List the groups as they are now."""
     return broker.groups.list_groups(context, request)

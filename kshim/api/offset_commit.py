@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from kshim.answering.divide import PARTITIONS_AT_ONCE, answer_in_pieces, divided, merged
-from kshim.answering.views import CoordinatorView
+from kshim.answering.views import GroupsView
 from kshim.callers import RequestContext
 from kshim.cluster import Topic
 from kshim.turns.later import Later, Promise, then
@@ -29,7 +29,7 @@ FIRST_VERSION_WITH_TOPIC_IDS = 10
 
 
 def offset_commit(
-    broker: CoordinatorView, context: RequestContext, request: OffsetCommitRequest
+    broker: GroupsView, context: RequestContext, request: OffsetCommitRequest
 ) -> Later[OffsetCommitResponse] | Promise[OffsetCommitResponse]:
     """Answer for each partition: first the refused ones, then those that the coordinator answers."""
     if context.api_version < FIRST_VERSION_WITH_TOPIC_IDS and _is_plain(broker, request):
@@ -37,7 +37,7 @@ def offset_commit(
     return answer_in_pieces(broker, context, request, _answer)
 
 
-def _is_plain(broker: CoordinatorView, request: OffsetCommitRequest) -> bool:
+def _is_plain(broker: GroupsView, request: OffsetCommitRequest) -> bool:
     """True if the coordinator can take the request unchanged: few partitions, named, and all exist."""
     left, topics = PARTITIONS_AT_ONCE, broker.cluster.topics
     for named in request.topics:
@@ -53,7 +53,7 @@ def _is_plain(broker: CoordinatorView, request: OffsetCommitRequest) -> bool:
 
 
 def _answer(
-    broker: CoordinatorView, context: RequestContext, request: OffsetCommitRequest
+    broker: GroupsView, context: RequestContext, request: OffsetCommitRequest
 ) -> Later[OffsetCommitResponse]:
     by_id = context.api_version >= FIRST_VERSION_WITH_TOPIC_IDS
     known: list[OffsetCommitRequestTopic] = []

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from kshim.answering.divide import answer_in_pieces, divided, merged
-from kshim.answering.views import CoordinatorView
+from kshim.answering.views import GroupsView
 from kshim.callers import RequestContext
 from kshim.turns.later import Later, then
 from schemas.error_code import ErrorCode
@@ -25,14 +25,14 @@ from schemas.messages.offset_delete import (
 
 
 def offset_delete(
-    broker: CoordinatorView, context: RequestContext, request: OffsetDeleteRequest
+    broker: GroupsView, context: RequestContext, request: OffsetDeleteRequest
 ) -> Later[OffsetDeleteResponse]:
     """Answer for each partition: first the refused ones, then those that the coordinator answers."""
     return answer_in_pieces(broker, context, request, _answer)
 
 
 def _answer(
-    broker: CoordinatorView, context: RequestContext, request: OffsetDeleteRequest
+    broker: GroupsView, context: RequestContext, request: OffsetDeleteRequest
 ) -> Later[OffsetDeleteResponse]:
     known: list[OffsetDeleteRequestTopic] = []
     refused: list[OffsetDeleteResponseTopic] = []

@@ -13,9 +13,9 @@ from functools import partial
 from operator import attrgetter
 
 from kshim.answering.each_group import ask_each_group
-from kshim.answering.views import CoordinatorView
+from kshim.answering.views import GroupsView
 from kshim.callers import RequestContext
-from kshim.cluster import Cluster
+from kshim.cluster import KnownCluster
 from kshim.coordination.groups.refusals import StableOffsetFetch
 from kshim.turns.later import Later, then
 from schemas.error_code import ErrorCode
@@ -37,7 +37,7 @@ FIRST_VERSION_WITH_TOPIC_IDS = 10
 
 
 def offset_fetch(
-    broker: CoordinatorView, context: RequestContext, request: OffsetFetchRequest
+    broker: GroupsView, context: RequestContext, request: OffsetFetchRequest
 ) -> Later[OffsetFetchResponse]:
     """Fetch the offsets, group by group in the request's order. The answer always waits for commits under
     way.
@@ -128,7 +128,7 @@ def _failed_topics(request: OffsetFetchRequest, error: int) -> tuple[OffsetFetch
 
 
 def _fetch_by_id(
-    cluster: Cluster,
+    cluster: KnownCluster,
     fetch: Callable[[OffsetFetchRequestGroup], Later[OffsetFetchResponseGroup]],
     group: OffsetFetchRequestGroup,
 ) -> Later[OffsetFetchResponseGroup]:
@@ -160,7 +160,7 @@ def _unknown_topic(wanted: OffsetFetchRequestTopics) -> OffsetFetchResponseTopic
     )
 
 
-def _with_ids(cluster: Cluster, answer: OffsetFetchResponseGroup) -> OffsetFetchResponseGroup:
+def _with_ids(cluster: KnownCluster, answer: OffsetFetchResponseGroup) -> OffsetFetchResponseGroup:
     """Add topic ids to all offsets of a group. A deleted topic has no id, and is left out."""
     topics = tuple(
         replace(topic, topic_id=cluster.topics[topic.name].topic_id)

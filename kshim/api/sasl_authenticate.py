@@ -4,7 +4,7 @@ authenticated. The answer is Apache Kafka's.
 
 from __future__ import annotations
 
-from kshim.answering.views import ClusterView
+from kshim.answering.views import AnyView
 from kshim.callers import RequestContext
 from schemas.error_code import ErrorCode
 from schemas.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
@@ -14,7 +14,7 @@ TOO_LATE = "SaslAuthenticate request received after successful authentication"
 
 
 def sasl_authenticate(
-    broker: ClusterView, context: RequestContext, request: SaslAuthenticateRequest
+    broker: AnyView, context: RequestContext, request: SaslAuthenticateRequest
 ) -> SaslAuthenticateResponse:
     """Refuse the token. The SaslHandshake before it has already logged a warning."""
     return SaslAuthenticateResponse(error_code=ErrorCode.ILLEGAL_SASL_STATE, error_message=TOO_LATE)

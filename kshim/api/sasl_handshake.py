@@ -8,7 +8,7 @@ mechanism is not enabled. Without an answer, it would try again for ever.
 
 from __future__ import annotations
 
-from kshim.answering import Broker
+from kshim.answering.views import AnyView
 from kshim.answering.warn import warn
 from kshim.callers import RequestContext
 from kshim.callers.mistake import Mistake
@@ -18,7 +18,7 @@ from schemas.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeR
 
 
 def sasl_handshake(
-    broker: Broker, context: RequestContext, request: SaslHandshakeRequest
+    broker: AnyView, context: RequestContext, request: SaslHandshakeRequest
 ) -> SaslHandshakeResponse:
     """Answer that no mechanism is enabled."""
     protocol = _protocol(broker, context)
@@ -27,7 +27,7 @@ def sasl_handshake(
     return SaslHandshakeResponse(error_code=ErrorCode.ILLEGAL_SASL_STATE)
 
 
-def _protocol(broker: Broker, context: RequestContext) -> SecurityProtocol:
+def _protocol(broker: AnyView, context: RequestContext) -> SecurityProtocol:
     """The protocol of the listener that the client has connected to."""
     name = context.client.listener_name if context.client else PLAIN
     found = (each.protocol for each in broker.config.listener_configs if each.name == name)

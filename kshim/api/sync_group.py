@@ -5,7 +5,7 @@ From v5 on, the request must have the protocol type and name (KIP-559). That is 
 
 from __future__ import annotations
 
-from kshim.answering.views import CoordinatorView
+from kshim.answering.views import GroupsView
 from kshim.callers import RequestContext
 from kshim.callers.context import NamedMember
 from kshim.turns.later import Later
@@ -16,7 +16,7 @@ FIRST_VERSION_WITH_PROTOCOL = 5
 
 
 def sync_group(
-    broker: CoordinatorView, context: RequestContext, request: SyncGroupRequest
+    broker: GroupsView, context: RequestContext, request: SyncGroupRequest
 ) -> Later[SyncGroupResponse]:
     """Forward to the group's coordinator, which answers when the leader's assignments are durable."""
     if context.api_version >= FIRST_VERSION_WITH_PROTOCOL and (

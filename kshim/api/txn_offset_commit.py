@@ -14,12 +14,11 @@ from dataclasses import replace
 
 from twisted.internet.defer import Deferred
 
-from kshim.answering import Broker
 from kshim.answering.divide import answer_in_pieces, divided, merged
+from kshim.answering.views import OffsetsView
 from kshim.callers import RequestContext
 from kshim.cluster import GROUP_METADATA_TOPIC, Topic
 from kshim.coordination.groups.refusals import FIRST_TXN_VERSION_THAT_KNOWS_LOADING
-from kshim.producing.rules import in_transaction
 from kshim.turns.later import Later, then
 from schemas.error_code import ErrorCode
 from schemas.messages.add_partitions_to_txn import (
@@ -55,14 +54,14 @@ coordinator.
 
 
 def txn_offset_commit(
-    broker: Broker, context: RequestContext, request: TxnOffsetCommitRequest
+    broker: OffsetsView, context: RequestContext, request: TxnOffsetCommitRequest
 ) -> Later[TxnOffsetCommitResponse]:
     """Answer for each partition: first the refused ones, then those that the coordinator answers."""
     return answer_in_pieces(broker, context, request, _answer)
 
 
 def _answer(
-    broker: Broker, context: RequestContext, request: TxnOffsetCommitRequest
+    broker: OffsetsView, context: RequestContext, request: TxnOffsetCommitRequest
 ) -> Later[TxnOffsetCommitResponse]:
     known: list[TxnOffsetCommitRequestTopic] = []
     refused: list[TxnOffsetCommitResponseTopic] = []
@@ -91,12 +90,13 @@ def _sort_out(
 
 
 def _commit(
-    broker: Broker, context: RequestContext, request: TxnOffsetCommitRequest
+    broker: OffsetsView, context: RequestContext, request: TxnOffsetCommitRequest
 ) -> Later[TxnOffsetCommitResponse]:
     """Commit once it is known that the transaction has the group's partition of __consumer_offsets."""
     groups = broker.groups
     shard = groups.shard_for(request.group_id)
-    if groups.refusal(context, request) is not ErrorCode.NONE or _has_begun(broker, shard, request):
+    transaction = request.producer_id, request.producer_epoch
+    if groups.refusal(context, request) is not ErrorCode.NONE or broker.has_offsets(shard, *transaction):
         return groups.submit(context, request)
     joined = AddPartitionsToTxnTransaction(
         transactional_id=request.transactional_id,
@@ -116,16 +116,6 @@ def _commit(
     if isinstance(verified, Deferred):
         return verified.addCallback(decide)
     return decide(verified)
-
-
-def _has_begun(broker: Broker, shard: int, request: TxnOffsetCommitRequest) -> bool:
-    """True if the group's partition has an offset of this transaction."""
-    topic = broker.cluster.topics.get(GROUP_METADATA_TOPIC)
-    partition = None if topic is None else topic.partition(shard)
-    if partition is None:
-        return False  # this cluster's __consumer_offsets does not hold the group
-    producer = broker.log.producers(partition.partition_no).get(request.producer_id)
-    return in_transaction(producer, request.producer_epoch)
 
 
 def _error(response: AddPartitionsToTxnResponse, api_version: int) -> ErrorCode:

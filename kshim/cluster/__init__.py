@@ -2,6 +2,7 @@
 
 from kshim.cluster.checks import NewTopic, Refusal
 from kshim.cluster.cluster import Cluster
+from kshim.cluster.known import KnownCluster
 from kshim.cluster.names import GROUP_METADATA_TOPIC, INTERNAL_TOPICS, TRANSACTION_STATE_TOPIC, fault_in_name
 from kshim.cluster.topics import NO_LEADER, ZERO_UUID, Partition, Topic, uuid_text
 
@@ -12,6 +13,7 @@ __all__ = [
     "TRANSACTION_STATE_TOPIC",
     "ZERO_UUID",
     "Cluster",
+    "KnownCluster",
     "NewTopic",
     "Partition",
     "Refusal",

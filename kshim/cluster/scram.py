@@ -34,14 +34,35 @@ if TYPE_CHECKING:
 _SECRET_BYTES = 32
 
 
-class ScramUsers:
-    """Users with passwords for SCRAM. Only keys derived from the passwords are kept."""
+class KnownUsers:
+    """Users with passwords for SCRAM, to look up. Only keys derived from the passwords are kept.
 
-    def __init__(self, writer: Writer) -> None:
-        self._writer = writer
+    In front of an upstream there are none.
+    """
+
+    def __init__(self) -> None:
         self.credentials: dict[User, ScramCredential] = {}  # exactly the durable ones
         self._secret = b""
         self._iterations: dict[ScramMechanism, int] = {}
+
+    def invented(self, name: str, mechanism: ScramMechanism) -> ScramCredential:
+        """A credential for the unknown user `name`, with the commonest number of iterations.
+
+        So a client cannot find out that the user does not exist.
+        """
+        if mechanism not in self._iterations:
+            of_users = (each.iterations for (_, of), each in self.credentials.items() if of is mechanism)
+            common = Counter(of_users).most_common(1)
+            self._iterations[mechanism] = common[0][0] if common else MIN_ITERATIONS
+        return invented_credential(mechanism, self._secret, name, self._iterations[mechanism])
+
+
+class ScramUsers(KnownUsers):
+    """The stored users, whose passwords may be altered."""
+
+    def __init__(self, writer: Writer) -> None:
+        super().__init__()
+        self._writer = writer
 
     def read(self, metadata: Metadata) -> None:
         for _, value in metadata.items(SCRAM_CREDENTIALS):
@@ -54,17 +75,6 @@ class ScramUsers:
         if not self._secret:
             self._secret = os.urandom(_SECRET_BYTES)
             changes[SCRAM_SECRET] = self._secret
-
-    def invented(self, name: str, mechanism: ScramMechanism) -> ScramCredential:
-        """A credential for the unknown user `name`, with the commonest number of iterations.
-
-        So a client cannot find out that the user does not exist.
-        """
-        if mechanism not in self._iterations:
-            of_users = (each.iterations for (_, of), each in self.credentials.items() if of is mechanism)
-            common = Counter(of_users).most_common(1)
-            self._iterations[mechanism] = common[0][0] if common else MIN_ITERATIONS
-        return invented_credential(mechanism, self._secret, name, self._iterations[mechanism])
 
     def alter(self, changes: Sequence[ScramChange]) -> Deferred[Outcomes]:
         """Set and remove passwords in one durable write. Fires with a refusal, or None for success, by user.

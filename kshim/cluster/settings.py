@@ -63,11 +63,10 @@ class Features:
         return fault
 
 
-class ClientQuotas:
-    """The quotas of all entities that have quotas."""
+class QuotaTable:
+    """The quotas of all entities that have quotas; empty in front of an upstream, which has its own."""
 
-    def __init__(self, writer: Writer) -> None:
-        self._writer = writer
+    def __init__(self) -> None:
         self._watchers: list[Callable[[Quotas], object]] = []
         self._addresses = 0  # the number of addresses in by_entity
         self.by_entity: Quotas = {}  # exactly the durable ones
@@ -81,6 +80,26 @@ class ClientQuotas:
         """Call `watcher` with all quotas now, and after each change with the changed entities' quotas."""
         self._watchers.append(watcher)
         watcher(self.by_entity)
+
+    def _show(self, after: Quotas) -> None:
+        for entity, quotas in after.items():
+            is_address = entity[0][0] == IP
+            self._addresses -= is_address and entity in self.by_entity
+            if quotas:
+                self.by_entity[entity] = quotas
+                self._addresses += is_address
+            else:
+                self.by_entity.pop(entity, None)
+        for watcher in self._watchers:
+            watcher(after)
+
+
+class ClientQuotas(QuotaTable):
+    """The stored quotas, which clients may alter."""
+
+    def __init__(self, writer: Writer) -> None:
+        super().__init__()
+        self._writer = writer
 
     def read(self, metadata: Metadata) -> None:
         self._show(dict(decode_quotas(value) for _, value in metadata.items(CLIENT_QUOTAS)))
@@ -111,18 +130,6 @@ class ClientQuotas:
             await self._writer.put(stored)
             self._show(after)
         return outcome
-
-    def _show(self, after: Quotas) -> None:
-        for entity, quotas in after.items():
-            is_address = entity[0][0] == IP
-            self._addresses -= is_address and entity in self.by_entity
-            if quotas:
-                self.by_entity[entity] = quotas
-                self._addresses += is_address
-            else:
-                self.by_entity.pop(entity, None)
-        for watcher in self._watchers:
-            watcher(after)
 
 
 class ProducerIds:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, Protocol
 
 from twisted.internet.defer import Deferred
 
 from kshim.callers import RequestContext
-from kshim.cluster import NO_LEADER
+from kshim.cluster import NO_LEADER, Cluster
 from kshim.control.commands import SteeringError
 from kshim.coordination.groups.refusals import DescribeGroup
 from kshim.coordination.groups.texts import joined
@@ -16,7 +16,9 @@ from kshim.turns.slices import others_first
 from schemas.error_code import ErrorCode
 
 if TYPE_CHECKING:
-    from kshim.answering import Broker
+    from kshim.configs.config import Config
+    from kshim.coordination.interfaces import Groups
+    from kshim.storage.clock import TimerClock
     from schemas.messages.describe_groups import DescribedGroup, DescribedGroupMember
 
 API_VERSION = 5
@@ -27,13 +29,24 @@ LOADING_S = 10.0
 """How long to wait for a coordinator that is loading."""
 
 
+class Asked(Protocol):
+    """The parts of a broker that requests about groups need."""
+
+    @property
+    def config(self) -> Config: ...
+    @property
+    def clock(self) -> TimerClock: ...
+    @property
+    def groups(self) -> Groups: ...
+
+
 class Coordinators:
     """Sends requests to coordinators as a client does: each is answered when its effect is durable."""
 
-    def __init__(self, broker: Broker, *, is_alone: bool = False) -> None:
-        """is_alone: True if `broker` coordinates all groups of this process."""
+    def __init__(self, broker: Asked, leader: Callable[[int], int]) -> None:
+        """leader: returns the node id of the broker that coordinates a shard's groups, or NO_LEADER."""
         self._broker = broker
-        self._is_alone = is_alone
+        self._leader = leader
 
     async def ask(self, request: Any) -> Any:
         """Return the response to a request about one group. Raises SteeringError if no broker can answer."""
@@ -63,17 +76,16 @@ class Coordinators:
 
     def _context(self, group_id: str) -> RequestContext:
         broker = self._broker
-        leader = broker.node_id if self._is_alone else self._leader(group_id)
+        leader = self._leader(broker.groups.shard_for(group_id))
+        if leader == NO_LEADER:
+            raise SteeringError(f"no broker that runs coordinates group {group_id}")
         here = broker.config.listener_configs[0].bind
         return RequestContext(API_VERSION, CLIENT_ID, CLIENT_HOST, here, node_id=leader)
 
-    def _leader(self, group_id: str) -> int:
-        broker = self._broker
-        shard = broker.groups.shard_for(group_id)
-        leader = broker.cluster.group_metadata_topic.partitions[shard].leader
-        if leader == NO_LEADER:
-            raise SteeringError(f"no broker that runs coordinates group {group_id}")
-        return leader
+
+def leader(cluster: Cluster, shard: int) -> int:
+    """Return the broker that leads a partition of __consumer_offsets; NO_LEADER if none that runs does."""
+    return cluster.group_metadata_topic.partitions[shard].leader
 
 
 def listed(members: Iterable[DescribedGroupMember]) -> str:

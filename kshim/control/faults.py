@@ -6,36 +6,36 @@ A fault is given as a JSON object; see `kshim.faults.fault`.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
-from kshim.answering import Broker
 from kshim.control.commands import Command, Commands, SteeringError
 from kshim.network.connection import Measured
 from kshim.network.listeners import BrokerListeners
 
 if TYPE_CHECKING:
-    from kshim.faults.answers import Tell, Usual
+    from kshim.faults.answers import Parts, Tell, Usual
     from kshim.faults.fault import Fault
     from kshim.faults.faults import Faults
     from kshim.faults.rules import Rule
 
 Made = TypeVar("Made")
+B = TypeVar("B", bound="Parts")
 
 
-class FaultSteering:
+class FaultSteering(Generic[B]):
     """Carries out the commands of `kshim fault`."""
 
     def __init__(
         self,
-        brokers: Mapping[int, Broker],
+        brokers: Mapping[int, B],
         listeners: Mapping[int, BrokerListeners],
         measured: Measured,
         tell: Tell,
-        usual: Callable[[], Usual] | None = None,
+        usual: Callable[[], Usual[B]],
         why_never: Callable[[Fault], str] = lambda _: "",
     ) -> None:
-        """tell: called each time a fault strikes. usual: makes what answers requests without faults; None for
-        `dispatch.answer`. why_never: returns why a fault can never strike here, or an empty string.
+        """tell: called each time a fault strikes. usual: imports the functions that answer requests without
+        faults. why_never: returns why a fault can never strike here, or an empty string.
         """
         self._brokers = brokers
         self._listeners = listeners
@@ -43,7 +43,7 @@ class FaultSteering:
         self._tell = tell
         self._usual = usual
         self._why_never = why_never
-        self._faults: Faults | None = None
+        self._faults: Faults[B] | None = None
 
     def commands(self) -> Commands:
         return {
@@ -77,17 +77,17 @@ class FaultSteering:
         """Remove all faults, and return how many there were."""
         return 0 if self._faults is None else self._faults.remove_all()
 
-    def _made(self) -> Faults:
+    def _made(self) -> Faults[B]:
         """Return the server's `Faults`, imported and made at first use."""
         if self._faults is None:
             from kshim.faults.faults import Faults
 
-            usual = self._usual and self._usual()
+            usual = self._usual()
             self._faults = Faults(self._brokers, self._listeners, self._measured, self._tell, usual)
         return self._faults
 
 
-def _described(faults: Faults, rule: Rule) -> dict[str, object]:
+def _described(faults: Faults[B], rule: Rule) -> dict[str, object]:
     return {
         "number": rule.number,
         "does": str(rule.fault.action),

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kshim.callers import RequestContext
-from kshim.cluster import NO_LEADER
+from kshim.cluster import NO_LEADER, KnownCluster
 from kshim.control.commands import UNKNOWN, Command, Commands, SteeringError, are_of_types
 from kshim.control.coordinators import CLIENT_HOST, CLIENT_ID, Coordinators
 from kshim.coordination.groups.texts import joined
@@ -34,6 +34,10 @@ LARGEST_OFFSET = 2**63 - 1
 Partition = tuple[str, int]
 OffsetRow = tuple[str, int, int]
 """Topic, partition, offset."""
+OffsetAt = Callable[[Partition, int], Awaitable[int]]
+"""Returns the offset of a partition for a time in ms, LATEST or EARLIEST; NO_OFFSET if all records are older.
+Raises SteeringError.
+"""
 
 
 class Log(NamedTuple):
@@ -53,9 +57,10 @@ class OffsetSteering:
     As with Kafka's tool, a group with members is refused.
     """
 
-    def __init__(self, broker: Broker, coordinators: Coordinators) -> None:
-        self._broker = broker
+    def __init__(self, cluster: KnownCluster, coordinators: Coordinators, offset_at: OffsetAt) -> None:
+        self._cluster = cluster
         self._coordinators = coordinators
+        self._offset_at = offset_at
 
     def commands(self) -> Commands:
         return {
@@ -96,8 +101,11 @@ class OffsetSteering:
             raise SteeringError(f"group {group_id} has committed no offsets: name a topic")
         offsets = {}
         for partition in chosen:
-            earliest, latest = await self._offset(partition, EARLIEST), await self._offset(partition, LATEST)
-            at = await self._offset(partition, value) if to == "time" else NO_OFFSET
+            earliest, latest = (
+                await self._offset_at(partition, EARLIEST),
+                await self._offset_at(partition, LATEST),
+            )
+            at = await self._offset_at(partition, value) if to == "time" else NO_OFFSET
             log = Log(partition, committed.get(partition), earliest, latest, at)
             offsets[partition] = PLACES[to](log, value)
         return await self._commit(group_id, offsets)
@@ -124,10 +132,28 @@ class OffsetSteering:
                     raise SteeringError(f"{of_topic.name}-{answered.partition_index}: {error}")
         return sorted((topic, index, offset) for (topic, index), offset in offsets.items())
 
-    async def _offset(self, partition: Partition, timestamp: int) -> int:
-        """Return the offset that ListOffsets finds. timestamp: a time in ms, LATEST or EARLIEST. NO_OFFSET if
-        all records are older.
-        """
+    def _existing(self, named: Iterable[tuple[Any, ...]]) -> Iterable[Partition]:
+        """The named partitions; for ALL, each one of the topic. Raises SteeringError if one is missing."""
+        topics = self._cluster.topics
+        for name, index in named:
+            topic = topics.get(name)
+            if topic is None:
+                known = joined(each.name for each in topics.values() if not each.is_internal) or "none"
+                raise SteeringError(f"no topic {name}; there are {known}")
+            if index != ALL and topic.partition(index) is None:
+                raise SteeringError(f"{name} has the partitions 0 to {len(topic.partitions) - 1}")
+            indexes = range(len(topic.partitions)) if index == ALL else (index,)
+            yield from ((name, each) for each in indexes)
+
+
+class ListedOffsets:
+    """Offsets as the brokers of a local cluster answer ListOffsets."""
+
+    def __init__(self, broker: Broker) -> None:
+        self._broker = broker
+
+    async def at(self, partition: Partition, timestamp: int) -> int:
+        """See `OffsetAt`."""
         from kshim.api.list_offsets import list_offsets  # no server needs it to start
         from schemas.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 
@@ -146,19 +172,6 @@ class OffsetSteering:
         if answered.error_code != ErrorCode.NONE:
             raise SteeringError(f"{topic}-{index}: {ErrorCode(answered.error_code).name}")
         return answered.offset
-
-    def _existing(self, named: Iterable[tuple[Any, ...]]) -> Iterable[Partition]:
-        """The named partitions; for ALL, each one of the topic. Raises SteeringError if one is missing."""
-        topics = self._broker.cluster.topics
-        for name, index in named:
-            topic = topics.get(name)
-            if topic is None:
-                known = joined(each.name for each in topics.values() if not each.is_internal) or "none"
-                raise SteeringError(f"no topic {name}; there are {known}")
-            if index != ALL and topic.partition(index) is None:
-                raise SteeringError(f"{name} has the partitions 0 to {len(topic.partitions) - 1}")
-            indexes = range(len(topic.partitions)) if index == ALL else (index,)
-            yield from ((name, each) for each in indexes)
 
 
 def _shifted(log: Log, by: int) -> int:

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from kshim.cluster import Cluster
+from kshim.cluster import KnownCluster
 from kshim.control.commands import Command, Commands
 from kshim.control.long import Long, in_order
 from kshim.control.rows import facts_of, progress
@@ -15,7 +15,7 @@ from kshim.coordination.interfaces import Groups
 from kshim.recorder.recorder import Recorder
 from kshim.recorder.scores import scores
 from kshim.storage.clock import Clock
-from kshim.storage.interfaces import Log
+from kshim.storage.interfaces import PartitionEnds
 from kshim.turns import Turn
 from kshim.turns.aside import Aside
 from kshim.turns.rounds import Rounds
@@ -31,9 +31,9 @@ LIGHT_PARTS = 2_000
 class Overview:
     """Reads the groups a few at a time, so that clients are served meanwhile."""
 
-    cluster: Cluster
+    cluster: KnownCluster
     groups: Groups
-    log: Log
+    ends: PartitionEnds
     recorder: Recorder
     aside: Aside
     rounds: Rounds

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from typing import Any, NamedTuple, Protocol
 
-from kshim.cluster import Cluster
+from kshim.cluster import KnownCluster
 from kshim.control.long import in_order
 from kshim.coordination.groups.seen import SeenGroup
 from kshim.coordination.interfaces import Groups
-from kshim.storage.interfaces import Log
+from kshim.storage.interfaces import PartitionEnds
 from kshim.turns.slices import Slices
 
 ROW_US = 60
@@ -24,11 +24,11 @@ class Shown(Protocol):
     """The parts of a server that rows are made from."""
 
     @property
-    def cluster(self) -> Cluster: ...
+    def cluster(self) -> KnownCluster: ...
     @property
     def groups(self) -> Groups: ...
     @property
-    def log(self) -> Log: ...
+    def ends(self) -> PartitionEnds: ...
 
 
 async def row(shown: Shown, slices: Slices, group_id: str) -> Json | None:
@@ -77,7 +77,7 @@ async def progress(shown: Shown, slices: Slices, group: SeenGroup) -> Progress:
             if committed is None:
                 continue
             offsets += committed.offset
-            end = high_watermark(shown.cluster, shown.log, topic, partition)
+            end = high_watermark(shown.cluster, shown.ends, topic, partition)
             if end is not None:
                 behind, is_known = behind + max(0, end - committed.offset), True
     return Progress(offsets, behind if is_known else None)
@@ -92,7 +92,7 @@ async def offsets(shown: Shown, slices: Slices, group: SeenGroup) -> AsyncIterat
         committed = group.committed.get((topic, partition))
         if committed is None:
             continue
-        end = high_watermark(shown.cluster, shown.log, topic, partition)
+        end = high_watermark(shown.cluster, shown.ends, topic, partition)
         yield {
             "topic": topic,
             "partition": partition,
@@ -103,9 +103,9 @@ async def offsets(shown: Shown, slices: Slices, group: SeenGroup) -> AsyncIterat
         }
 
 
-def high_watermark(cluster: Cluster, log: Log, topic: str, partition: int) -> int | None:
+def high_watermark(cluster: KnownCluster, ends: PartitionEnds, topic: str, partition: int) -> int | None:
     """A partition's high watermark; None if the partition does not exist, or only an upstream knows it."""
     known = cluster.topics.get(topic)
     found = None if known is None else known.partition(partition)
-    end = -1 if found is None else log.offsets(found.partition_no).high_watermark
+    end = -1 if found is None else ends.offsets(found.partition_no).high_watermark
     return None if end < 0 else end

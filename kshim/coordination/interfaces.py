@@ -151,6 +151,15 @@ class Groups(Protocol):
         ...
 
 
+class TransactionPartitions(Protocol):
+    """The part of a transaction coordinator that knows which partitions a transaction has."""
+
+    def submit(
+        self, context: RequestContext, request: AddPartitionsToTxnRequest
+    ) -> Later[AddPartitionsToTxnResponse]:
+        """Add partitions to transactions, or verify that they are in them; see `Transactions`."""
+
+
 class Transactions(Protocol):
     """The transaction coordinator as the api functions see it.
 

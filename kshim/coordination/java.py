@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import sys
 from array import array
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from operator import mul
+from typing import Any, TypeVar
+from uuid import UUID
 
+K = TypeVar("K", bound=Any)
 UTF_16 = "utf-16-le" if sys.byteorder == "little" else "utf-16-be"
 MASK = 0xFFFFFFFF
+MASK_64 = 0xFFFFFFFF_FFFFFFFF
 BLOCK = 256
 """UTF-16 units. Hashing long texts in blocks of this size takes less than half the time."""
 _POWERS = [pow(31, exponent, MASK + 1) for exponent in reversed(range(BLOCK))]
@@ -29,14 +33,23 @@ def string_hash(text: str) -> int:
     return code
 
 
-def in_order_of_a_hash_map(keys: Collection[str]) -> list[str]:
-    """`keys` in the order in which a `HashMap` returns them after they were put in one by one."""
+def uuid_hash(value: UUID) -> int:
+    """The hash of Kafka's `Uuid`, as an unsigned 32-bit number."""
+    both = value.int >> 64 ^ value.int & MASK_64
+    return both >> 32 ^ both & MASK
+
+
+def in_order_of_a_hash_map(keys: Collection[K], code_of: Callable[[K], int] = string_hash) -> list[K]:
+    """`keys` in the order in which a `HashMap` returns them after they were put in one by one.
+
+    code_of: returns a key's hash code, as an unsigned 32-bit number.
+    """
     buckets = BUCKETS
     while len(keys) > buckets * 3 // 4:
         buckets *= 2
 
-    def bucket(key: str) -> int:
-        code = string_hash(key)
+    def bucket(key: K) -> int:
+        code = code_of(key)
         return (code ^ code >> 16) % buckets
 
     return sorted(keys, key=bucket)

@@ -7,29 +7,28 @@ any other (`Connection`, `Unread`).
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from twisted.internet.defer import Deferred
 
-from kshim.answering import Broker
 from kshim.callers import Client, Refused, RequestContext
 from kshim.faults.fault import Close, Delay, Drop, Error, Fault, Slow, Stall
 from kshim.faults.named import Kind
-from kshim.faults.refusals import can_be_refused, names_in, refused
 from kshim.faults.rules import Asked, Rule, Rules
 from kshim.network.dispatch import (
     API,
     LIGHT_ELEMENTS,
     MAX_ELEMENTS,
     Reply,
-    answer,
     now_or_deferred,
 )
+from kshim.storage.clock import TimerClock
 from kshim.turns import Turn
+from kshim.turns.aside import Aside
 from kshim.turns.later import Later, Promised, then
-from kshim.turns.unread import MAX_ANSWER_ELEMENTS
+from kshim.turns.unread import MAX_ANSWER_ELEMENTS, Unread
 from schemas.api_key import ApiKey, api_title
 from schemas.error_code import ErrorCode
 from schemas.header import RequestHeader
@@ -66,26 +65,46 @@ class Struck(NamedTuple):
 Tell = Callable[[Struck], object]
 
 
-class Usual(NamedTuple):
-    """How requests are answered without faults."""
+class Parts(Protocol):
+    """The parts of a broker that faults use."""
 
-    answer: Callable[..., Reply | Deferred[Reply] | Promised] = answer
+    @property
+    def node_id(self) -> int: ...
+    @property
+    def aside(self) -> Aside: ...
+    @property
+    def clock(self) -> TimerClock: ...
+    @property
+    def unread(self) -> Unread: ...
+
+
+B = TypeVar("B", bound=Parts)
+
+
+class Usual(NamedTuple, Generic[B]):
+    """How the brokers of a backend answer without faults, and how they refuse requests."""
+
+    answer: Callable[..., Reply | Deferred[Reply] | Promised]
     """Answers a request, with the arguments and results of `dispatch.answer`."""
-    can_be_refused: Callable[[Broker, ApiKey, int, object, ErrorCode], bool] = can_be_refused
+    names_in: Callable[[B, ApiKey, Any, Kind], Iterator[str]]
+    """Returns the names of the groups, topics or members in a request. (broker, api_key, request, kind)"""
+    can_be_refused: Callable[[B, ApiKey, int, Any, ErrorCode], bool]
     """Returns True if the answer has a place for the error. (broker, api_key, version, request, error)"""
+    refused: Callable[[B, RequestContext, ApiKey, Any, ErrorCode, str | None], Later[object]]
+    """Returns a response with the error. (broker, context, api_key, request, error, topic)"""
 
 
-class Request(NamedTuple):
+class Request(NamedTuple, Generic[B]):
     """A request that a fault strikes."""
 
-    broker: Broker
+    broker: B
     frame: bytes | bytearray
     client: Client
     turn: Turn
     header: RequestHeader
     body: Any
     rule: Rule
-    usual: Usual
+    usual: Usual[B]
 
     def perform(self) -> Later[Reply]:
         """Answer the request as if there were no fault."""
@@ -105,16 +124,16 @@ class Request(NamedTuple):
         return Refused(why, logging.DEBUG)
 
 
-class FaultyAnswers:
+class FaultyAnswers(Generic[B]):
     """Answers requests, and applies the faults that strike them."""
 
-    def __init__(self, rules: Rules, tell: Tell, usual: Usual) -> None:
+    def __init__(self, rules: Rules, tell: Tell, usual: Usual[B]) -> None:
         self._rules = rules
         self._tell = tell
         self._usual = usual
 
     def __call__(
-        self, broker: Broker, frame: bytes | bytearray, client: Client, turn: Turn
+        self, broker: B, frame: bytes | bytearray, client: Client, turn: Turn
     ) -> Reply | Deferred[Reply] | Promised:
         """Answer a request, like `dispatch.answer`."""
         try:
@@ -134,7 +153,7 @@ class FaultyAnswers:
 
     def _answer(
         self,
-        broker: Broker,
+        broker: B,
         frame: bytes | bytearray,
         client: Client,
         turn: Turn,
@@ -152,18 +171,18 @@ class FaultyAnswers:
                     broker, api_key, version, body, does.code
                 )
 
-            asked = Asked(header, body, partial(names_in, broker, api_key, body), can_carry)
+            asked = Asked(header, body, partial(self._usual.names_in, broker, api_key, body), can_carry)
             rule = self._rules.strike(asked, broker.clock.seconds())
         if rule is None:
             return self._usual.answer(broker, frame, client, turn, (header, body))
-        group_id = next(names_in(broker, ApiKey(key), body, Kind.GROUP), "")
+        group_id = next(self._usual.names_in(broker, ApiKey(key), body, Kind.GROUP), "")
         told = client.named(header.client_id), group_id
         self._tell(Struck(rule.number, rule.fault, rule.struck, api_title(key), header.api_version, *told))
         request = Request(broker, frame, client, turn, header, body, rule, self._usual)
         return _DOES[type(rule.fault.action)](request, rule.fault.action)
 
 
-def _error(request: Request, error: Error) -> Later[Reply]:
+def _error(request: Request[B], error: Error) -> Later[Reply]:
     broker, header, client = request.broker, request.header, request.client
     api_key = ApiKey(header.api_key)
     if api_key is ApiKey.PRODUCE and request.body.acks == NO_REPLY:
@@ -182,15 +201,17 @@ def _error(request: Request, error: Error) -> Later[Reply]:
         key, version, correlation_id = header.api_key, header.api_version, header.correlation_id
         return encode_reply(key, version, correlation_id, response, MAX_ANSWER_ELEMENTS)
 
-    response = refused(broker, context, api_key, request.body, error.code, request.rule.fault.topic)
+    response = request.usual.refused(
+        broker, context, api_key, request.body, error.code, request.rule.fault.topic
+    )
     return then(response, encoded)
 
 
-def _delay(request: Request, delay: Delay) -> Later[Reply]:
+def _delay(request: Request[B], delay: Delay) -> Later[Reply]:
     return then(request.perform(), lambda reply: _held(request, reply, delay.ms))
 
 
-def _held(request: Request, reply: Reply, ms: float) -> Later[Reply]:
+def _held(request: Request[B], reply: Reply, ms: float) -> Later[Reply]:
     """Hold a reply back for `ms`. It is copied, and its bytes are counted as unread meanwhile."""
     if reply is None:
         return None
@@ -204,25 +225,25 @@ def _held(request: Request, reply: Reply, ms: float) -> Later[Reply]:
     return request.wait(ms).addCallback(release)
 
 
-def _drop(request: Request, _: Drop) -> Later[Reply]:
+def _drop(request: Request[B], _: Drop) -> Later[Reply]:
     def never(reply: Reply) -> Later[Reply]:
         return None if reply is None else Deferred()
 
     return then(request.perform(), never)
 
 
-def _close(request: Request, close: Close) -> Later[Reply]:
+def _close(request: Request[B], close: Close) -> Later[Reply]:
     def closed(_: Reply) -> Reply:
         raise request.closed()
 
     return then(request.perform(), closed) if close.performs else closed(None)
 
 
-def _stall(request: Request, stall: Stall) -> Later[Reply]:
+def _stall(request: Request[B], stall: Stall) -> Later[Reply]:
     return _taken_in(request, stall.ms)
 
 
-def _slow(request: Request, slow: Slow) -> Later[Reply]:
+def _slow(request: Request[B], slow: Slow) -> Later[Reply]:
     def ms(frame: bytes | bytearray | Any) -> float:
         return 1000 * len(frame) / slow.bytes_per_s
 
@@ -230,7 +251,7 @@ def _slow(request: Request, slow: Slow) -> Later[Reply]:
     return reply.addCallback(lambda reply: _held(request, reply, ms(reply or b"")))
 
 
-def _taken_in(request: Request, ms: float) -> Deferred[Reply]:
+def _taken_in(request: Request[B], ms: float) -> Deferred[Reply]:
     """Perform a request after `ms`, unless its client has disconnected. Until then, the connection reads no
     further request.
     """
@@ -247,7 +268,7 @@ def _taken_in(request: Request, ms: float) -> Deferred[Reply]:
     return request.wait(ms).addCallback(perform)
 
 
-_DOES: dict[type, Callable[[Request, Any], Later[Reply]]] = {
+_DOES: dict[type, Callable[[Request[Any], Any], Later[Reply]]] = {
     Error: _error,
     Delay: _delay,
     Drop: _drop,

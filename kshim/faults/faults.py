@@ -7,9 +7,9 @@ import random
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from random import Random
+from typing import Generic
 
-from kshim.answering import Broker
-from kshim.faults.answers import FaultyAnswers, Struck, Tell, Usual
+from kshim.faults.answers import B, FaultyAnswers, Struck, Tell, Usual
 from kshim.faults.fault import Fault
 from kshim.faults.rules import Rule, Rules
 from kshim.network.connection import Measured
@@ -20,7 +20,7 @@ logger = logging.getLogger(__name__)
 MOST_SEEDS = 1 << 31
 
 
-class Faults:
+class Faults(Generic[B]):
     """Adds and removes faults.
 
     With the first and after the last one, it exchanges the listeners' `answer`.
@@ -28,11 +28,11 @@ class Faults:
 
     def __init__(
         self,
-        brokers: Mapping[int, Broker],
+        brokers: Mapping[int, B],
         listeners: Mapping[int, BrokerListeners],
         measured: Measured,
         tell: Tell,
-        usual: Usual | None = None,
+        usual: Usual[B],
     ) -> None:
         """tell: called each time a fault strikes."""
         self._rules = Rules()
@@ -40,7 +40,7 @@ class Faults:
         self._listeners = listeners
         self._measured = measured
         self._tell = tell
-        self._usual = usual or Usual()
+        self._usual = usual
         self._faulty = FaultyAnswers(self._rules, self._struck, self._usual)
         self._clock = next(iter(brokers.values())).clock
 

@@ -10,14 +10,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 from kshim.answering import Broker
 from kshim.answering import error_answers as errors
 from kshim.callers import RequestContext
+from kshim.cluster import KnownCluster
+from kshim.faults.answers import Usual
 from kshim.faults.named import Kind, named
 from kshim.fetching.reads import FIRST_VERSION_BY_TOPIC_ID, refusal
 from kshim.fetching.sessions import NO_SESSION, CachedPartition
+from kshim.network.dispatch import answer
 from kshim.turns.later import Later, then
 from schemas.api_key import ApiKey
 from schemas.error_code import ErrorCode
@@ -30,19 +33,24 @@ from schemas.messages.metadata import (
 )
 
 
-def names_in(broker: Broker, api_key: ApiKey, request: Any, kind: Kind) -> Iterator[str]:
+def names_in(cluster: KnownCluster, api_key: ApiKey, request: Any, kind: Kind) -> Iterator[str]:
     """The names of the groups, topics or members in a request."""
     for each in named(api_key, kind, request):
-        name = each if isinstance(each, str) else _name(broker, each)
+        name = each if isinstance(each, str) else _name(cluster, each)
         if name is not None:
             yield name
+
+
+def _names_in(broker: Broker, api_key: ApiKey, request: Any, kind: Kind) -> Iterator[str]:
+    """The same, with the topics of a Fetch that its session knows."""
+    yield from names_in(broker.cluster, api_key, request, kind)
     if api_key is ApiKey.FETCH and kind is Kind.TOPIC:
         for cached in broker.fetch_sessions.partitions_of(request.session_id):
             if (name := _name_of(broker, cached)) is not None:
                 yield name
 
 
-def can_be_refused(broker: Broker, api_key: ApiKey, version: int, request: Any, error: ErrorCode) -> bool:
+def _can_be_refused(broker: Broker, api_key: ApiKey, version: int, request: Any, error: ErrorCode) -> bool:
     """True if the answer to this request has a place for the error."""
     is_inside = len(errors.place(api_key, version, error)) > 1
     if api_key is ApiKey.FETCH and is_inside:
@@ -52,7 +60,7 @@ def can_be_refused(broker: Broker, api_key: ApiKey, version: int, request: Any, 
     return errors.answer(api_key, version, request, error) is not None
 
 
-def refused(
+def _refused(
     broker: Broker,
     context: RequestContext,
     api_key: ApiKey,
@@ -130,14 +138,18 @@ def _asks_for_all(version: int, request: MetadataRequest) -> bool:
 
 
 def _asked_name(broker: Broker, asked: MetadataRequestTopic) -> str | None:
-    return asked.name or _name(broker, asked.topic_id)
+    return asked.name or _name(broker.cluster, asked.topic_id)
 
 
 def _name_of(broker: Broker, cached: CachedPartition) -> str | None:
-    return cached.topic.name or _name(broker, cached.topic.topic_id)
+    return cached.topic.name or _name(broker.cluster, cached.topic.topic_id)
 
 
-def _name(broker: Broker, topic_id: Any) -> str | None:
+def _name(cluster: KnownCluster, topic_id: Any) -> str | None:
     """The name of a topic by its id; None if there is no such topic."""
-    topic = broker.cluster.topic_by_id(topic_id)
+    topic = cluster.topic_by_id(topic_id)
     return None if topic is None else topic.name
+
+
+LOCAL: Final = Usual(answer, _names_in, _can_be_refused, _refused)
+"""The usual answers of a local server, and its refusals."""

@@ -8,7 +8,7 @@ from typing import Any
 
 from twisted.internet.defer import Deferred
 
-from kshim.cluster import Cluster
+from kshim.cluster import KnownCluster
 from kshim.control.commands import Commands
 from kshim.coordination.interfaces import Groups
 from kshim.network.listeners import BrokerListeners
@@ -16,7 +16,7 @@ from kshim.network.traffic import Traffic
 from kshim.quotas.quotas import Quotas
 from kshim.recorder.recorder import Recorder
 from kshim.storage.clock import Clock, TimerClock
-from kshim.storage.interfaces import Activity, Log
+from kshim.storage.interfaces import Activity, PartitionEnds
 from kshim.turns.aside import Aside
 from kshim.turns.rounds import Rounds
 from kshim.turns.unread import Unread
@@ -28,9 +28,9 @@ Json = dict[str, Any]
 class Facts:
     """The parts of a server that HTTP shows."""
 
-    cluster: Cluster
+    cluster: KnownCluster
     groups: Groups
-    log: Log
+    ends: PartitionEnds
     listeners: Mapping[int, BrokerListeners]
     """Each broker's listeners, by node id."""
     quotas: Mapping[int, Quotas]

@@ -17,7 +17,7 @@ from kshim.coordination.groups.states import State
 from kshim.http.facts import Facts
 from kshim.http.families import Sample
 from kshim.http.topics import PARTITION_US
-from kshim.storage.interfaces import Log
+from kshim.storage.interfaces import PartitionEnds
 from kshim.turns.slices import Slices
 
 TOPIC_US = 5
@@ -31,12 +31,12 @@ async def _of_topics(facts: Facts, slices: Slices) -> AsyncIterator[Sample]:
 
 
 async def _of_partitions(
-    value: Callable[[Log, Partition], float], facts: Facts, slices: Slices
+    value: Callable[[PartitionEnds, Partition], float], facts: Facts, slices: Slices
 ) -> AsyncIterator[Sample]:
     for topic in list(facts.cluster.topics.values()):
         for partition in topic.partitions:
             await slices.spend(PARTITION_US)
-            yield (topic.name, str(partition.index)), value(facts.log, partition)
+            yield (topic.name, str(partition.index)), value(facts.ends, partition)
 
 
 async def _of_groups(
@@ -80,10 +80,10 @@ def _states(group: SeenGroup) -> Iterator[Sample]:
 MANY_SAMPLES: Final[Mapping[str, Read]] = {
     "kafka_topic_partitions": _of_topics,
     "kafka_topic_partition_current_offset": partial(
-        _of_partitions, lambda log, partition: log.offsets(partition.partition_no).high_watermark
+        _of_partitions, lambda ends, partition: ends.offsets(partition.partition_no).high_watermark
     ),
     "kafka_topic_partition_oldest_offset": partial(
-        _of_partitions, lambda log, partition: log.offsets(partition.partition_no).log_start_offset
+        _of_partitions, lambda ends, partition: ends.offsets(partition.partition_no).log_start_offset
     ),
     "kafka_topic_partition_leader": partial(_of_partitions, lambda log, partition: partition.leader),
     "kafka_topic_partition_leader_is_preferred": partial(

@@ -96,7 +96,7 @@ async def _topics(facts: Facts, asked: Asked) -> AsyncIterator[Html]:
     yield table_head("Partitions, who leads them, and where they begin and end", TOPIC_COLUMNS)
     known = sorted(facts.cluster.topics.values(), key=lambda topic: (topic.is_internal, topic.name))
     for topic in known:
-        async for found in topics.partitions(facts.log, asked.slices, topic):
+        async for found in topics.partitions(facts.ends, asked.slices, topic):
             await asked.slices.spend(HTML_US)
             yield _partition_row(topic.name, found)
     yield TABLE_END

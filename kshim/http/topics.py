@@ -9,7 +9,7 @@ from kshim.cluster.topics import Partition, uuid_text
 from kshim.control.long import Long, in_order
 from kshim.http.answers import Answer, Asked, listing
 from kshim.http.facts import Facts, Json
-from kshim.storage.interfaces import Log
+from kshim.storage.interfaces import PartitionEnds
 from kshim.turns.slices import Slices
 
 PARTITION_US = 20
@@ -26,7 +26,7 @@ async def rows(facts: Facts, slices: Slices) -> AsyncIterator[Long]:
         topic = facts.cluster.topics.get(name)
         if topic is None:
             continue
-        yield Long(topic_facts(topic), {"partitions": partitions(facts.log, slices, topic)})
+        yield Long(topic_facts(topic), {"partitions": partitions(facts.ends, slices, topic)})
 
 
 def topic_facts(topic: Topic) -> Json:
@@ -39,15 +39,15 @@ def topic_facts(topic: Topic) -> Json:
     }
 
 
-async def partitions(log: Log, slices: Slices, topic: Topic) -> AsyncIterator[Json]:
+async def partitions(ends: PartitionEnds, slices: Slices, topic: Topic) -> AsyncIterator[Json]:
     """The partitions of a topic."""
     for partition in topic.partitions:
         await slices.spend(PARTITION_US)
-        yield _partition(log, partition)
+        yield _partition(ends, partition)
 
 
-def _partition(log: Log, partition: Partition) -> Json:
-    offsets = log.offsets(partition.partition_no)
+def _partition(ends: PartitionEnds, partition: Partition) -> Json:
+    offsets = ends.offsets(partition.partition_no)
     return {
         "partition": partition.index,
         "leader": partition.leader,

@@ -11,13 +11,13 @@ import logging
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import Protocol as Typed
 
 from twisted.internet import defer
 from twisted.internet.protocol import Protocol, connectionDone
 from twisted.python.failure import Failure
 
-from kshim.answering import Broker
 from kshim.callers import Client, Refused
 from kshim.callers.mistake import Mistake
 from kshim.callers.once import Once
@@ -54,8 +54,15 @@ Response = bytes | Pieces | None
 # Takes a frame, its client, and its turn. Returns the response without its size, or None if the request has
 # none. Raises Refused, or the Deferred fails with it.
 Dispatch = Callable[[bytes | bytearray, Client, Turn], "Response | defer.Deferred[Response] | Promised"]
-Measured = Callable[[Callable[..., Any], Broker], Dispatch]
-"""Makes a listener's dispatch function from an answering function and the broker it answers for."""
+B = TypeVar("B")
+
+
+class Measured(Typed):
+    """Makes a listener's dispatch function from an answering function and the broker it answers for."""
+
+    def __call__(
+        self, answer: Callable[[B, bytes | bytearray, Client, Turn], Any], broker: B, /
+    ) -> Dispatch: ...
 
 
 class InFlight(Turn):

@@ -7,7 +7,6 @@ would take a tenth of the start-up time.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
 from functools import cached_property, partial
 from importlib import import_module
 from typing import Any, NoReturn
@@ -15,8 +14,8 @@ from typing import Any, NoReturn
 from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
-from kshim.answering import Broker
 from kshim.answering.replies import KEYS, Question
+from kshim.answering.views import Answering, ApiFunction
 from kshim.api.api_versions import ANNOUNCED, unsupported
 from kshim.callers import Client, Refused, RequestContext
 from kshim.callers.arrivals import is_question
@@ -61,7 +60,6 @@ ALONE = frozenset(
 """APIs that change the cluster, one change after the other. A connection may have one of them under way."""
 
 Reply = bytes | Pieces | None
-ApiFunction = Callable[[Broker, RequestContext, Any], Any]
 
 
 class Served:
@@ -95,7 +93,7 @@ API: dict[int, Served] = {key: Served(key, versions) for key, versions in ANNOUN
 
 
 def answer(
-    broker: Broker,
+    broker: Answering,
     frame: bytes | bytearray,
     client: Client,
     turn: Turn,
@@ -165,7 +163,7 @@ def answer(
         raise _failed(header, client, error) from error
 
 
-def _question(broker: Broker, frame: bytes, client: Client) -> Question | None:
+def _question(broker: Answering, frame: bytes, client: Client) -> Question | None:
     """Return the key under which a kept reply is found; None if the request has to be answered anew.
 
     That is so for a client that may be unable to reach the brokers, and while requests are logged or may
@@ -177,7 +175,7 @@ def _question(broker: Broker, frame: bytes, client: Client) -> Question | None:
         return None
     authorizer = broker.authorizer
     asker = None if authorizer is None else (client.principal, client.host, authorizer.version)
-    return Question(frame, broker.node_id, broker.cluster.writer.version, asker)
+    return Question(frame, broker.node_id, broker.replies.cluster.version, asker)
 
 
 def now_or_deferred(reply: Reply | Deferred[Reply] | Promised) -> Reply | Deferred[Reply]:
@@ -199,7 +197,7 @@ def _not_decoded(frame: bytes | bytearray, client: Client, error: BaseException 
 
 
 def _encode(
-    broker: Broker, header: RequestHeader, client: Client, turn: Turn, response: object
+    broker: Answering, header: RequestHeader, client: Client, turn: Turn, response: object
 ) -> Reply | Deferred[Reply]:
     if response is None:
         return None

@@ -13,18 +13,20 @@ from kshim.configs.sasl import OAUTHBEARER, sasl_settings
 from kshim.network.gate import GateContext, Logins
 
 if TYPE_CHECKING:
-    from kshim.answering import Broker
+    from kshim.answering.views import Answering
     from kshim.authentication.scram import Keys
     from kshim.authentication.scram_credential import ScramMechanism
-    from kshim.cluster.scram import ScramUsers
+    from kshim.cluster.scram import KnownUsers
 
 logger = logging.getLogger(__name__)
 
 _NONCE_BYTES = 24
 
 
-def new_gates(broker: Broker) -> dict[str, GateContext]:
-    """Return what the gates of each listener with SASL share, by the listener's name. Raises WrongSasl."""
+def new_gates(broker: Answering, users: KnownUsers) -> dict[str, GateContext]:
+    """Return what the gates of each listener with SASL share, by the listener's name. users: of SCRAM. Raises
+    WrongSasl.
+    """
     config, logins = broker.config, Logins()
     gates = {}
     for listener in config.listener_configs:
@@ -35,7 +37,7 @@ def new_gates(broker: Broker) -> dict[str, GateContext]:
             listener,
             settings,
             config.connection_failed_authentication_delay_ms,
-            partial(_new_scram, broker.cluster.scram_users),
+            partial(_new_scram, users),
         )
         if OAUTHBEARER in settings.mechanisms and not settings.oauth.jwks_url:
             logger.warning(
@@ -47,7 +49,7 @@ def new_gates(broker: Broker) -> dict[str, GateContext]:
     return gates
 
 
-def _new_scram(users: ScramUsers, name: str) -> Mechanism:
+def _new_scram(users: KnownUsers, name: str) -> Mechanism:
     """Begin a SCRAM exchange. Its modules are imported at the first one."""
     from kshim.authentication.scram import Scram
     from kshim.authentication.scram_credential import ScramMechanism
@@ -56,7 +58,7 @@ def _new_scram(users: ScramUsers, name: str) -> Mechanism:
     return Scram(mechanism, partial(_keys, users, mechanism), partial(secrets.token_urlsafe, _NONCE_BYTES))
 
 
-def _keys(users: ScramUsers, mechanism: ScramMechanism, name: str) -> Keys:
+def _keys(users: KnownUsers, mechanism: ScramMechanism, name: str) -> Keys:
     from kshim.authentication.scram import Keys
 
     credential = users.credentials.get((name, mechanism))

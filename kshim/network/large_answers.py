@@ -8,7 +8,7 @@ from typing import Any
 
 from twisted.internet.defer import Deferred
 
-from kshim.answering import Broker
+from kshim.answering.views import Answering
 from kshim.callers import Client
 from kshim.turns import unread
 from schemas.api_key import ApiKey
@@ -25,7 +25,7 @@ SHORT = Size(bytes=16 * 1024 * 1024, elements=100_000)
 
 
 async def encode_large(
-    broker: Broker, client: Client, header: RequestHeader, response: object
+    broker: Answering, client: Client, header: RequestHeader, response: object
 ) -> bytes | Pieces:
     """Return the encoded reply, once there is room for it.
 
@@ -45,7 +45,7 @@ async def encode_large(
 
 
 async def _measure(
-    broker: Broker, client: Client, version: int, response: object
+    broker: Answering, client: Client, version: int, response: object
 ) -> tuple[Size, Callable[..., Deferred[Any]] | None]:
     """Return the size of a response, and the function that runs its encoding aside; None if it is light.
 

@@ -16,7 +16,7 @@ from twisted.internet.error import CannotListenError
 
 from kshim.callers import Client
 from kshim.callers.once import Once
-from kshim.cluster.settings import ClientQuotas
+from kshim.cluster.settings import QuotaTable
 from kshim.configs.config import Config
 from kshim.configs.endpoint import Endpoint
 from kshim.configs.listeners import LAST_PORT, ListenerConfig
@@ -197,7 +197,7 @@ def new_listeners(
     unread: Unread,
     once: Once,
     limits: Callable[[int], Limits],
-    quotas: ClientQuotas,
+    quotas: QuotaTable,
     gates: Mapping[str, GateContext] | None = None,
 ) -> dict[int, BrokerListeners]:
     """Return the listeners of each broker, by node id; none listens yet. Raises CannotListen.

@@ -7,13 +7,12 @@ change topics count their use themselves, in `context.account`, because it decid
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from time import perf_counter
 from typing import Any, Final
 
-from kshim.answering import Broker
+from kshim.answering.views import Answering, ApiFunction
 from kshim.callers import RequestContext
 from kshim.quotas.account import Account
 from kshim.turns.later import Promise, then
@@ -26,13 +25,11 @@ EXEMPT: Final = {ApiKey.WRITE_TXN_MARKERS, ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AU
 NO_REPLY: Final = 0
 """The acks of a Produce without an answer. As in Kafka, its time does not count."""
 
-Function = Callable[[Broker, RequestContext, object], object]
 
-
-def metered(function: Function, api_key: int, size: int) -> Function:
+def metered(function: ApiFunction, api_key: int, size: int) -> ApiFunction:
     """Wrap `function`, so that it counts what its request uses. size: of the frame, in bytes."""
 
-    def perform(broker: Broker, context: RequestContext, request: Any) -> object:
+    def perform(broker: Answering, context: RequestContext, request: Any) -> object:
         client, turn = context.client, context.turn
         account = None
         if client is not None and api_key not in EXEMPT:
@@ -55,7 +52,7 @@ def metered(function: Function, api_key: int, size: int) -> Function:
 
 
 def _answered(
-    broker: Broker, context: RequestContext, account: Account, counts_time: bool, response: Any
+    broker: Answering, context: RequestContext, account: Account, counts_time: bool, response: Any
 ) -> Any:
     """Return the response with the client's throttle time."""
     account.answered(counts_time=counts_time)

@@ -17,7 +17,7 @@ from kshim.quotas.rate import Window
 
 if TYPE_CHECKING:
     from kshim.cluster.client_quotas import Quotas
-    from kshim.cluster.settings import ClientQuotas
+    from kshim.cluster.settings import QuotaTable
     from kshim.configs.config import Config
     from kshim.storage.clock import Clock
 
@@ -27,7 +27,7 @@ RATE = "max.connection.creation.rate"
 class AddressRates:
     """The rates at which addresses may connect (connection_creation_rate). All brokers share them."""
 
-    def __init__(self, quotas: ClientQuotas, resolve: Resolve) -> None:
+    def __init__(self, quotas: QuotaTable, resolve: Resolve) -> None:
         self._resolve = resolve
         self._of_all = UNLIMITED
         self._by_address: dict[str, int] = {}

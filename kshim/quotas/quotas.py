@@ -17,7 +17,7 @@ from kshim.quotas.token_bucket import TokenBucket
 from kshim.quotas.used import Used
 
 if TYPE_CHECKING:
-    from kshim.cluster.settings import ClientQuotas
+    from kshim.cluster.settings import QuotaTable
     from kshim.configs.config import Config
     from kshim.storage.clock import Clock
 
@@ -28,7 +28,7 @@ class Quotas:
     """Makes an account for each request of a client that has quotas."""
 
     def __init__(
-        self, table: ClientQuotas, config: Config, clock: Clock, mutations: Used[TokenBucket] | None = None
+        self, table: QuotaTable, config: Config, clock: Clock, mutations: Used[TokenBucket] | None = None
     ) -> None:
         """mutations: the use of controller_mutation_rate, which all brokers share; None makes a new one."""
         window = Window(config.quota_window_num, config.quota_window_size_seconds * 1000)

@@ -28,6 +28,7 @@ __all__ = [
     "Log",
     "Metadata",
     "Offsets",
+    "PartitionEnds",
     "Retention",
     "Search",
     "Step",
@@ -129,7 +130,13 @@ class Cleanup(NamedTuple):
     """None if the partition keeps its oldest records."""
 
 
-class Log(Protocol):
+class PartitionEnds(Protocol):
+    """Where partitions begin and end."""
+
+    def offsets(self, partition_no: int) -> Offsets: ...
+
+
+class Log(PartitionEnds, Protocol):
     """Record batches of all partitions, in the order in which they were appended."""
 
     def append(
@@ -165,8 +172,6 @@ class Log(Protocol):
         on. With `min_one` the first batch is returned even if it alone is larger than `max_bytes`.
         """
         ...
-
-    def offsets(self, partition_no: int) -> Offsets: ...
 
     def producers(self, partition_no: int) -> Producers:
         """The producers of a partition as of its log end offset. Do not store the object: it changes."""

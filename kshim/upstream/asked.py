@@ -6,12 +6,12 @@ from typing import Any, NamedTuple
 
 from twisted.internet.defer import Deferred
 
-from kshim.answering import Broker
 from kshim.callers import Client, Refused
 from kshim.network.dispatch import MAX_ELEMENTS, Reply
 from kshim.turns import Turn
 from kshim.turns.later import Promised
 from kshim.upstream import peek
+from kshim.upstream.here import Here
 from schemas.api_key import api_title
 from schemas.header import RequestHeader
 from schemas.message import MalformedMessage, TooManyElements
@@ -24,7 +24,7 @@ Answer = Reply | Deferred[Reply] | Promised
 class Asked(NamedTuple):
     """One request."""
 
-    broker: Broker
+    broker: Here
     frame: bytes | bytearray
     client: Client
     turn: Turn

@@ -16,7 +16,6 @@ from kshim.cluster import Topic
 from kshim.configs.endpoint import Endpoint
 from kshim.storage.clock import TimerClock
 from kshim.storage.interfaces import Offsets
-from kshim.storage.memory import MemoryLog
 from kshim.upstream.interfaces import Upstream
 from kshim.upstream.link import Link, LinkError
 from schemas.error_code import ErrorCode
@@ -36,10 +35,8 @@ Partitions = Mapping[str, Sequence[int]]
 """Partition indexes, by topic."""
 
 
-class Ends(MemoryLog):
-    """Stands in for kshim's log: it holds no records, but knows the offsets at which the upstream's
-    partitions end.
-    """
+class Ends:
+    """Where the upstream's partitions begin and end. Implements `PartitionEnds`."""
 
     def __init__(
         self,
@@ -49,7 +46,6 @@ class Ends(MemoryLog):
         address: Callable[[int], Endpoint],
     ) -> None:
         """topics: the topics to look at, by name. address: returns a broker's address for its node id."""
-        super().__init__()
         self._reactor = reactor
         self._upstream = upstream
         self._topics = topics

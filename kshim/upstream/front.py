@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from twisted.internet.defer import Deferred, DeferredList
 from twisted.python.failure import Failure
 
-from kshim.answering import Broker
 from kshim.api.api_versions import note_software
 from kshim.callers import Client, Refused, RequestContext
 from kshim.coordination.groups.refusals import DescribeGroup
@@ -27,6 +26,7 @@ from kshim.upstream.asked import Answer, Asked, Decoded, decode, encode, not_und
 from kshim.upstream.confirming import FRESH_S, Confirming
 from kshim.upstream.fellows import with_fellows
 from kshim.upstream.guard import NO_ACKS, Guard
+from kshim.upstream.here import HERE, Here
 from kshim.upstream.interfaces import GroupShards
 from kshim.upstream.learning import Key
 from kshim.upstream.link import LinkError
@@ -62,8 +62,6 @@ if TYPE_CHECKING:
     from kshim.upstream.brokers import Brokers
     from kshim.upstream.upstream_groups import UpstreamGroups
 
-HERE = 0
-"""The node id of kshim's coordinator, which all ports of this process share."""
 GROUP = 0
 FIRST_FIND_WITH_KEYS = 4
 FIRST_VERSION_WITH_SOFTWARE = 3
@@ -82,7 +80,7 @@ class Front:
 
     def __init__(
         self,
-        here: Broker,
+        here: Here,
         brokers: Brokers,
         topics: Topics,
         shards: GroupShards,
@@ -124,7 +122,7 @@ class Front:
 
     def answer(
         self,
-        broker: Broker,
+        broker: Here,
         frame: bytes | bytearray,
         client: Client,
         turn: Turn,

@@ -1,26 +1,31 @@
-"""The upstream's last known state as a read-only `Cluster`, for the parts of kshim that ask one."""
+"""The upstream's last known state, to read from."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from uuid import UUID
 
-from kshim.cluster import Cluster
-from kshim.configs.config import Config
-from kshim.storage.memory import MemoryLog, MemoryMetadata
+from kshim.cluster import Topic
 from kshim.upstream.topics import Topics
 
 
-class Mirror(Cluster):
-    """The upstream's id, its running brokers, and the topics that groups use."""
+class Mirror:
+    """The upstream's id, its running brokers, and the topics that groups use. Implements `KnownCluster`."""
 
-    def __init__(self, config: Config, topics: Topics) -> None:
-        self.first_node_id = config.node_id
-        super().__init__(MemoryMetadata(), MemoryLog(), config)
-        self.topics, self._by_id = topics.by_name, topics.by_id
-        topics.on_change(lambda name, change: self._tell(name, change))
+    def __init__(self, topics: Topics) -> None:
+        self._topics = topics
+        self.topics = topics.by_name
+        self.cluster_id = ""
+        self.running: tuple[int, ...] = ()
+        self.version = 0
+        """Grows with each answer of the upstream; see `Replies`."""
+
+    def topic_by_id(self, topic_id: UUID) -> Topic | None:
+        """Return the topic with that id; None if it is not known."""
+        return self._topics.by_id.get(topic_id)
 
     def told(self, cluster_id: str, running: Iterable[int]) -> None:
         """Take the cluster id and the running brokers from an answer of the upstream."""
         self.cluster_id = cluster_id
-        self.running = self.node_ids = self.registered = tuple(sorted(running))
-        self.writer.version += 1
+        self.running = tuple(sorted(running))
+        self.version += 1

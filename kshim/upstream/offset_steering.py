@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import partial
 
-from kshim.answering import Broker
 from kshim.control.commands import Command, Commands, SteeringError
 from kshim.control.coordinators import Coordinators
 from kshim.control.offsets import EARLIEST, LATEST, OffsetRow, OffsetSteering, Partition
+from kshim.coordination.interfaces import Groups
 from kshim.upstream.ends import Ends
 from kshim.upstream.link import LinkError
+from kshim.upstream.mirror import Mirror
 from kshim.upstream.topics import Topics
 
 Found = Mapping[int, Mapping[Partition, int]]
@@ -19,8 +21,11 @@ Found = Mapping[int, Mapping[Partition, int]]
 class UpstreamOffsetSteering:
     """Learns from the upstream what a command needs, then runs the command."""
 
-    def __init__(self, broker: Broker, coordinators: Coordinators, topics: Topics, ends: Ends) -> None:
-        self._broker = broker
+    def __init__(
+        self, mirror: Mirror, groups: Groups, coordinators: Coordinators, topics: Topics, ends: Ends
+    ) -> None:
+        self._mirror = mirror
+        self._groups = groups
         self._coordinators = coordinators
         self._topics = topics
         self._ends = ends
@@ -38,7 +43,7 @@ class UpstreamOffsetSteering:
 
     async def reset(self, group_id: str, partitions: list[object], to: str, value: int) -> list[OffsetRow]:
         """See `OffsetSteering.reset`."""
-        group = self._broker.groups.see(group_id)
+        group = self._groups.see(group_id)
         committed = () if group is None else group.partitions
         names = _names(partitions) or list(dict.fromkeys(name for name, _ in committed))
         await self._learn(names)
@@ -47,7 +52,7 @@ class UpstreamOffsetSteering:
         return await self._steering(found).reset(group_id, partitions, to, value)
 
     def _steering(self, found: Found) -> OffsetSteering:
-        return _Steering(self._broker, self._coordinators, found)
+        return OffsetSteering(self._mirror, self._coordinators, partial(_offset_at, found))
 
     async def _learn(self, names: Iterable[str]) -> None:
         missing = self._topics.missing(names)
@@ -58,17 +63,12 @@ class UpstreamOffsetSteering:
                 raise SteeringError(str(error)) from None
 
 
-class _Steering(OffsetSteering):
-    def __init__(self, broker: Broker, coordinators: Coordinators, found: Found) -> None:
-        super().__init__(broker, coordinators)
-        self._found = found
-
-    async def _offset(self, partition: Partition, timestamp: int) -> int:
-        offset = self._found.get(timestamp, {}).get(partition)
-        if offset is None:
-            topic, index = partition
-            raise SteeringError(f"{topic}-{index}: the upstream does not tell where it begins and ends")
-        return offset
+async def _offset_at(found: Found, partition: Partition, timestamp: int) -> int:
+    offset = found.get(timestamp, {}).get(partition)
+    if offset is None:
+        topic, index = partition
+        raise SteeringError(f"{topic}-{index}: the upstream does not tell where it begins and ends")
+    return offset
 
 
 def _names(rows: Iterable[object]) -> list[str]:

@@ -14,20 +14,21 @@ from typing import TYPE_CHECKING, Any
 from twisted.internet.defer import Deferred, maybeDeferred
 from twisted.python.failure import Failure
 
-from kshim.answering import Broker, error_answers
-from kshim.callers import Client
+from kshim.answering import error_answers
+from kshim.callers import Client, RequestContext
 from kshim.configs.endpoint import Endpoint
 from kshim.control.clock import SteeredClock
 from kshim.control.commands import Command, Commands, MadeLater
 from kshim.control.socket import ControlSocket, control_path
 from kshim.coordination.group_runtime import GroupRuntime
-from kshim.network.connection import Dispatch
+from kshim.network.connection import Measured
 from kshim.network.listeners import BrokerListeners
 from kshim.recorder.recorder import Recorder
 from kshim.storage.interfaces import Activity
 from kshim.turns import Turn
 from kshim.turns.slices import Slices
 from kshim.upstream.ends import Ends
+from kshim.upstream.here import HERE, Here
 from kshim.upstream.interfaces import Upstream
 from kshim.upstream.link import LinkError
 from kshim.upstream.topics import Topics
@@ -52,16 +53,13 @@ GROUP_US = 30
 PATIENCE_S = 2.0
 """How long the page waits for the ends of partitions; then it shows the last known ones."""
 
-Measured = Callable[[Callable[..., Any], Broker], Dispatch]
-"""Makes a listener's dispatch function from `answer` and a broker."""
-
 
 @dataclass(slots=True, kw_only=True)
 class Outside:
     """Opened before the server is ready, closed before all else."""
 
-    here: Broker
-    merged: Broker
+    here: Here
+    merged: Here
     """Like `here`, but with the groups of both sides."""
     upstream_groups: UpstreamGroups
     ends: Ends
@@ -69,7 +67,7 @@ class Outside:
     groups: GroupRuntime
     answer: Callable[..., Any]
     """`Front.answer`."""
-    brokers: Mapping[int, Broker]
+    brokers: Mapping[int, Here]
     listeners: Mapping[int, BrokerListeners]
     measured: Measured
     traffic: Traffic | None
@@ -120,10 +118,10 @@ class Outside:
         from kshim.upstream.offset_steering import UpstreamOffsetSteering
 
         here, recorder, reactor, clock = self.here, self.recorder, self.reactor, self.clock
-        groups, coordinators = GroupSteering(here.groups), Coordinators(here, is_alone=True)
+        groups, coordinators = GroupSteering(here.groups), Coordinators(here, lambda _: HERE)
         questions = Questions(recorder, groups, here.aside, here.rounds, reactor, clock).commands()
-        deletion = MemberSteering(Coordinators(self.merged, is_alone=True)).commands()["delete-group"]
-        overview = Overview(here.cluster, here.groups, here.log, recorder, here.aside, here.rounds, clock)
+        deletion = MemberSteering(Coordinators(self.merged, lambda _: HERE)).commands()["delete-group"]
+        overview = Overview(here.cluster, here.groups, self.ends, recorder, here.aside, here.rounds, clock)
         self._time = TimeSteering(clock, reactor, self.groups, self.groups, self._clients)
         faults = FaultSteering(
             self.brokers, self.listeners, self.measured, recorder.add, self._usual, _why_never
@@ -135,7 +133,9 @@ class Outside:
             "why": with_other_side(questions["why"], self.upstream_groups),
             **MemberSteering(coordinators).commands(),
             "delete-group": deletion,
-            **UpstreamOffsetSteering(here, coordinators, self.topics, self.ends).commands(),
+            **UpstreamOffsetSteering(
+                here.cluster, here.groups, coordinators, self.topics, self.ends
+            ).commands(),
             **Adoption(self.upstream, coordinators).commands(),
             **faults.commands(),
             **self._time.commands(),
@@ -179,10 +179,16 @@ class Outside:
             with suppress(LinkError):  # the upstream is gone for now
                 await self.topics.learn(missing)
 
-    def _usual(self) -> Usual:
+    def _usual(self) -> Usual[Here]:
         from kshim.faults.answers import Usual
+        from kshim.faults.refusals import names_in
 
-        return Usual(self.answer, _can_be_refused)
+        return Usual(
+            self.answer,
+            lambda broker, *asked: names_in(broker.cluster, *asked),
+            lambda _, *asked: _can_be_refused(*asked),
+            _refused,
+        )
 
     def _clients(self) -> list[Client]:
         return [client for listeners in self.listeners.values() for client in listeners.clients()]
@@ -196,7 +202,7 @@ class Outside:
         facts = Facts(
             cluster=here.cluster,
             groups=here.groups,
-            log=here.log,
+            ends=self.ends,
             listeners=self.listeners,
             clock=self.reactor,
             rounds=here.rounds,
@@ -205,7 +211,7 @@ class Outside:
             unread=here.unread,
             traffic=self.traffic,
             recorder=self.recorder,
-            quotas={node_id: each.quotas for node_id, each in self.brokers.items()},
+            quotas={},
             activity=Activity,
             why_not_ready=self.why_not_ready,
             look=self._look_for_a_while,
@@ -239,10 +245,22 @@ def _stands_at_the_top(api_key: ApiKey, version: int, error: ErrorCode) -> bool:
     return len(error_answers.place(api_key, version, error)) == 1
 
 
-def _can_be_refused(broker: Broker, api_key: ApiKey, version: int, request: object, error: ErrorCode) -> bool:
+def _can_be_refused(api_key: ApiKey, version: int, request: object, error: ErrorCode) -> bool:
     """True if kshim can build the answer to a request with this error. It cannot if the error belongs to the
     partitions of a Fetch or the topics of a Metadata, which only the upstream knows.
     """
     if api_key in INNER and not _stands_at_the_top(api_key, version, error):
         return False
     return error_answers.answer(api_key, version, request, error) is not None
+
+
+def _refused(
+    broker: Here,
+    context: RequestContext,
+    api_key: ApiKey,
+    request: object,
+    error: ErrorCode,
+    topic: str | None,
+) -> object:
+    """Return the response with an error that `_can_be_refused` allows."""
+    return error_answers.answer(api_key, context.api_version, request, error)

@@ -19,7 +19,7 @@ from kshim.turns.unread import Unread
 from kshim.upstream.splicing import PassingClientSocket
 
 if TYPE_CHECKING:
-    from kshim.cluster.settings import ClientQuotas
+    from kshim.cluster.settings import QuotaTable
     from kshim.network.gate import GateContext
     from kshim.storage.reactor import Reactor
 
@@ -35,7 +35,7 @@ class Ports:
         unread: Unread,
         once: Once,
         limits: Limits,
-        quotas: ClientQuotas,
+        quotas: QuotaTable,
     ) -> None:
         self._config = config
         self._reactor = reactor

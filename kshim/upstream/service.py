@@ -15,10 +15,12 @@ from uuid import UUID
 from twisted.internet.defer import Deferred, DeferredLock, gatherResults
 
 from kshim import __version__
-from kshim.answering import Broker
+from kshim.answering.replies import Replies
 from kshim.callers.arrivals import Arrivals
 from kshim.callers.once import Once
-from kshim.cluster.broker_configs import broker_text
+from kshim.cluster.broker_configs import BrokerConfigs, broker_configs, broker_text
+from kshim.cluster.scram import KnownUsers
+from kshim.cluster.settings import QuotaTable
 from kshim.configs.config import Config
 from kshim.configs.endpoint import Endpoint
 from kshim.configs.upstream import WrongUpstreamProperty, upstream_security
@@ -26,10 +28,8 @@ from kshim.control.clock import SteeredClock
 from kshim.coordination.group_runtime import GroupRuntime, new_coordinator
 from kshim.coordination.groups.expiry_report import ExpiryReport
 from kshim.coordination.loading import Loader
-from kshim.fetching.sessions import FetchSessions
-from kshim.network.connection import Connection, Shared
+from kshim.network.connection import Connection, Measured, Shared
 from kshim.network.listeners import BrokerListeners, CannotListen
-from kshim.producing.appends import ProducerAppends
 from kshim.quotas.quotas import Quotas
 from kshim.recorder.recorder import Recorder
 from kshim.service import Addresses, StartError, gates_of
@@ -45,13 +45,14 @@ from kshim.upstream.connector import Connector
 from kshim.upstream.contact import CONNECT_S, Contact
 from kshim.upstream.coordinators import UpstreamCoordinators
 from kshim.upstream.ends import Ends
-from kshim.upstream.front import HERE, Front
+from kshim.upstream.front import Front
+from kshim.upstream.here import HERE, Here
 from kshim.upstream.indexes import Indexes, WrongUpstream
 from kshim.upstream.interfaces import GroupShards, Upstream
 from kshim.upstream.link import Link, LinkError
 from kshim.upstream.merged_groups import MergedGroups
 from kshim.upstream.mirror import Mirror
-from kshim.upstream.outside import Measured, Outside
+from kshim.upstream.outside import Outside
 from kshim.upstream.own_topic import OwnTopic
 from kshim.upstream.passage import Passage
 from kshim.upstream.ports import Ports
@@ -101,7 +102,7 @@ class UpstreamServer:
         self._connector = Connector(reactor, upstream_security(config.given))
         self._contact = Contact(self._connector, config.upstream)
         self._topics = Topics(self._contact.ask, reactor)
-        self._mirror = Mirror(config, self._topics)
+        self._mirror = Mirror(self._topics)
         self._coordinators = UpstreamCoordinators(self._contact)
         self._upstream_groups = UpstreamGroups(reactor, self._coordinators)
         self._once = Once(reactor)
@@ -117,20 +118,19 @@ class UpstreamServer:
         self._rounds = Rounds(reactor)
         self._unread = Unread(reactor, self._rounds)
         self._recorder = Recorder(self._now_ms, most_bytes=config.group_rebalances_max_bytes)
-        limits = partial(_limit, self._mirror)
-        self._ports = Ports(
-            config, reactor, self._rounds, self._unread, self._once, limits, self._mirror.client_quotas
-        )
+        self._quotas = QuotaTable()
+        limits = partial(_limit, broker_configs(config, config.node_id))
+        self._ports = Ports(config, reactor, self._rounds, self._unread, self._once, limits, self._quotas)
         self._indexes = Indexes(None if config.in_memory else Path(config.log_dirs))
         self._known = Brokers(self._indexes, self._open_port, lambda: bool(self._shards.fellows()))
         self._settings = UpstreamSettings(self._coordinators, self._running, self._once)
         self._renewal: Renewal | None = None
         self._ends = Ends(reactor, self._contact, self._topics.by_name, self._known.address)
-        self._brokers: dict[int, Broker] = {}
+        self._brokers: dict[int, Here] = {}
         """The broker behind each port, by the upstream broker's node id."""
         self._groups: GroupRuntime | None = None
-        self._here: Broker | None = None
-        self._merged: Broker | None = None
+        self._here: Here | None = None
+        self._merged: Here | None = None
         """Like `_here`, but with the groups of both sides; it answers clients."""
         self._front: Front | None = None
         self._outside: Outside | None = None
@@ -230,24 +230,20 @@ class UpstreamServer:
         groups.start({})
         self._topics.on_change(groups.topic_changed)
         self._topics.on_deletion(partial(self._forget_topics, groups))
-        ends = self._ends
-        self._here = Broker(
-            node_id=HERE,
+        self._here = Here(
             config=config,
             cluster=self._mirror,
-            log=ends,
             groups=groups,
             transactions=self._transactions,
             clock=self._reactor,
             rounds=self._rounds,
-            producers=ProducerAppends(ends, config),
-            fetch_sessions=FetchSessions(),
             aside=self._aside,
             unread=self._unread,
             once=self._once,
             arrivals=Arrivals(self._reactor),
+            replies=Replies(self._mirror),
             wall_clock=clock,
-            quotas=Quotas(self._mirror.client_quotas, config, self._reactor),
+            quotas=Quotas(self._quotas, config, self._reactor),
         )
         if self._mirrored is not None:
             self._renewal = self._new_renewal(self._mirrored, groups)
@@ -296,7 +292,7 @@ class UpstreamServer:
             self._traffic = Traffic()
             self._measured = self._traffic.measured
         assert self._here is not None
-        self._ports.gates = gates_of(self._here)
+        self._ports.gates = gates_of(self._here, KnownUsers())
         self._indexes.open(found.cluster_id or "")
         self._told(found)
         for fault in self._known.faults.values():
@@ -366,8 +362,7 @@ class UpstreamServer:
     def _open_port(self, node_id: int, index: int) -> BrokerListeners:
         assert self._front is not None
         assert self._here is not None
-        quotas = self._here.quotas.of_another_broker()
-        broker = replace(self._here, node_id=node_id, fetch_sessions=FetchSessions(), quotas=quotas)
+        broker = replace(self._here, node_id=node_id)
         answer = self._measured(self._front.answer, broker)
         port = self._ports.open(node_id, index, answer, partial(self._new_relay, node_id))
         self._brokers[node_id] = broker
@@ -427,6 +422,6 @@ class UpstreamServer:
         self._connector.stop()
 
 
-def _limit(mirror: Mirror, name: str) -> str:
+def _limit(configs: BrokerConfigs, name: str) -> str:
     """Return a limit of connections, as it is configured."""
-    return broker_text(name, mirror.broker_configs(mirror.first_node_id))
+    return broker_text(name, configs)

@@ -6,13 +6,12 @@ shard, a partition of the journal, in place of a partition of __consumer_offsets
 
 from __future__ import annotations
 
-from typing import Any
-
 from twisted.internet.defer import Deferred
 
 from kshim.callers import RequestContext
 from kshim.coordination.transactions.requests import partition_results
 from kshim.storage.interfaces import StorageError
+from kshim.turns.later import Later
 from kshim.upstream.coordinators import ANSWER_S, TRANSACTION, UpstreamCoordinators
 from kshim.upstream.interfaces import GroupShards
 from kshim.upstream.link import Link, LinkError
@@ -54,17 +53,20 @@ def as_offsets(response: AddPartitionsToTxnResponse, api_version: int) -> AddOff
 
 
 class UpstreamTransactions:
-    """Stands in for the transaction coordinator when offsets are committed for a group."""
+    """Asks the upstream's transaction coordinator when offsets are committed for a group. Implements
+    `TransactionPartitions`.
+    """
 
     def __init__(self, coordinators: UpstreamCoordinators, shards: GroupShards) -> None:
         self._coordinators = coordinators
         self._shards = shards
 
-    def submit(self, context: RequestContext, request: object) -> Any:
-        """Like `Transactions.submit`, for one request: may a transaction write to one partition of
-        __consumer_offsets, which stands for a shard? All other requests pass through to the upstream.
+    def submit(
+        self, context: RequestContext, request: AddPartitionsToTxnRequest
+    ) -> Later[AddPartitionsToTxnResponse]:
+        """Add one partition of __consumer_offsets, which stands for a shard, to a transaction, or verify that
+        it is in it.
         """
-        assert isinstance(request, AddPartitionsToTxnRequest)
         (transaction,) = request.transactions
         return Deferred.fromCoroutine(self._submit(transaction))
 

@@ -15,6 +15,7 @@ from twisted.internet.task import Clock
 from twisted.python.failure import Failure
 
 from kshim.answering import Broker
+from kshim.answering.replies import Replies
 from kshim.callers import Client, RequestContext
 from kshim.callers.arrivals import Arrivals
 from kshim.callers.once import Once
@@ -100,6 +101,7 @@ def new_broker(store: Any = None, **config: Any) -> Broker:
         unread=Unread(clock, rounds),
         once=Once(clock),
         arrivals=Arrivals(clock),
+        replies=Replies(cluster.writer),
         wall_clock=clock,
         authorizer=None if cluster.acls is None else cluster.acls.authorizer,
     )

@@ -50,7 +50,7 @@ def test_nothing_of_faults_is_imported_before_the_first() -> None:
     code = """
 import sys, kshim.service
 from kshim.control.faults import FaultSteering
-steering = FaultSteering({}, {}, None, None)
+steering = FaultSteering({}, {}, None, None, None)
 assert (steering.describe(), steering.remove_all()) == ([], 0)
 print([name for name in sys.modules if name.startswith("kshim.faults")])
 """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
@@ -10,9 +11,9 @@ from twisted.internet.defer import Deferred
 
 from kshim.cluster import NewTopic
 from kshim.control.commands import SteeringError, run
-from kshim.control.coordinators import Coordinators
+from kshim.control.coordinators import Coordinators, leader
 from kshim.control.members import MemberSteering
-from kshim.control.offsets import OffsetSteering
+from kshim.control.offsets import ListedOffsets, OffsetSteering
 from kshim.coordination.group_runtime import GroupRuntime, new_coordinator
 from kshim.coordination.groups.refusals import DescribeGroup
 from kshim.coordination.loading import Leader
@@ -37,10 +38,10 @@ class Steered:
         self.runtime.start({0: Leader(NODE)})
         self.broker = replace(broker, groups=self.runtime)
         result(broker.cluster.create_topics([NewTopic("t", assignments=[(0, (NODE,)), (1, (NODE,))])]))
-        coordinators = Coordinators(self.broker)
+        coordinators = Coordinators(self.broker, partial(leader, broker.cluster))
         self.commands = {
             **MemberSteering(coordinators).commands(),
-            **OffsetSteering(self.broker, coordinators).commands(),
+            **OffsetSteering(broker.cluster, coordinators, ListedOffsets(self.broker).at).commands(),
         }
 
     def do(self, name: str, *arguments: Any) -> Any:

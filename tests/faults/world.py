@@ -13,6 +13,7 @@ from twisted.internet.error import ConnectionLost
 from twisted.python.failure import Failure
 
 from kshim.control.faults import FaultSteering
+from kshim.faults.refusals import LOCAL
 from kshim.network.connection import Shared
 from kshim.network.connections import Connections, Entrance
 from kshim.network.dispatch import answer
@@ -131,7 +132,9 @@ class World:
         self.told: list[Any] = []
         (configured,) = self.broker.config.listener_configs
         listener = BrokerListeners([Listener(configured, self._entrance, clock)], connections)
-        self.steering = FaultSteering({1: self.broker}, {1: listener}, partial, self.told.append)
+        self.steering = FaultSteering(
+            {1: self.broker}, {1: listener}, partial, self.told.append, lambda: LOCAL
+        )
 
     def connect(self, client_id: str = "c") -> Peer:
         return Peer(self._entrance, client_id)

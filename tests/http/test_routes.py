@@ -171,7 +171,7 @@ def raising(error: Exception) -> Callable[..., Any]:
 
 
 def test_a_disk_that_fails_is_told(kshim: Kshim, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kshim.facts.log, "offsets", raising(StorageError("the disk is gone")))
+    monkeypatch.setattr(kshim.facts.ends, "offsets", raising(StorageError("the disk is gone")))
     reply = kshim.get("/topics")
     assert (reply.status, reply.json) == (503, {"error": "the disk is gone"})
 
@@ -179,7 +179,7 @@ def test_a_disk_that_fails_is_told(kshim: Kshim, monkeypatch: pytest.MonkeyPatch
 def test_our_own_fault_is_logged_and_not_told(
     kshim: Kshim, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(kshim.facts.log, "offsets", raising(ValueError("secret")))
+    monkeypatch.setattr(kshim.facts.ends, "offsets", raising(ValueError("secret")))
     reply = kshim.get("/groups/billing")
     assert (reply.status, reply.json) == (500, {"error": "the server failed; its log says why"})
     assert "/groups/billing failed: ValueError('secret')" in caplog.text

@@ -49,7 +49,7 @@ BROKER: Any = SimpleNamespace(
     once=Once(CLOCK),
     arrivals=Arrivals(CLOCK),
     authorizer=None,
-    replies=Replies(),
+    replies=Replies(WRITER),
 )
 TURN = Turn()
 

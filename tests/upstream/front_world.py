@@ -8,6 +8,7 @@ from uuid import UUID
 
 from twisted.internet.defer import Deferred, fail
 
+from kshim.answering.replies import Replies
 from kshim.callers import Client
 from kshim.callers.once import Once
 from kshim.configs.endpoint import Endpoint
@@ -20,7 +21,8 @@ from kshim.turns import Turn
 from kshim.turns.later import Promise
 from kshim.upstream.brokers import Brokers
 from kshim.upstream.fellows import Fellow
-from kshim.upstream.front import HERE, Front
+from kshim.upstream.front import Front
+from kshim.upstream.here import HERE, Here
 from kshim.upstream.indexes import Indexes
 from kshim.upstream.link import LinkError
 from kshim.upstream.merged_groups import MergedGroups
@@ -116,18 +118,30 @@ class Shards:
 
 class World:
     def __init__(self, *, has_twins: bool = True) -> None:
-        self.here = replace(new_broker(), node_id=HERE)
-        coordinator = new_coordinator(
-            self.here.config, SHARDS, topic_id_of=lambda name: self.topics.id_of(name)
-        )
-        self.groups = GroupRuntime(coordinator, LogJournal(MemoryStore().log, range(SHARDS)), self.here.clock)
+        broker = new_broker()
+        coordinator = new_coordinator(broker.config, SHARDS, topic_id_of=lambda name: self.topics.id_of(name))
+        self.groups = GroupRuntime(coordinator, LogJournal(MemoryStore().log, range(SHARDS)), broker.clock)
         self.groups.start({shard: Leader(HERE) for shard in range(SHARDS)})
         self.upstream_topics: dict[str, UUID] = {}
         self.is_down = False
-        self.topics = Topics(self.ask_upstream, self.here.clock)
+        self.topics = Topics(self.ask_upstream, broker.clock)
         self.topics.on_deletion(self.groups.forget_topics)
-        mirror = Mirror(self.here.config, self.topics)
-        self.here = replace(self.here, groups=self.groups, cluster=mirror)
+        mirror = Mirror(self.topics)
+        self.here = Here(
+            config=broker.config,
+            cluster=mirror,
+            groups=self.groups,
+            transactions=None,
+            clock=broker.clock,
+            rounds=broker.rounds,
+            quotas=broker.quotas,
+            aside=broker.aside,
+            unread=broker.unread,
+            once=broker.once,
+            arrivals=broker.arrivals,
+            replies=Replies(mirror),
+            wall_clock=broker.wall_clock,
+        )
         self.brokers = Brokers(Indexes(None), lambda node_id, index: Port())
         self.brokers.told({1: Endpoint("10.0.0.1", 9092), 2: Endpoint("10.0.0.2", 9092)})
         self.shards = Shards()

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from typing import get_type_hints
+
+from kshim.answering.views import AnyView, GroupsView, OffsetsView
 from kshim.api.api_versions import ANNOUNCED
+from kshim.network.dispatch import API
 from kshim.upstream.table import BETWEEN_BROKERS, HIDDEN_FEATURES, TABLE, Way, announced, entry
 from schemas.api_key import ApiKey
 from schemas.registry import VERSIONS
@@ -27,6 +31,16 @@ def test_all_but_the_forwarded_say_why() -> None:
     assert [
         key.name for key, entry in TABLE.items() if entry.way is not Way.FORWARDED and not entry.why
     ] == []
+
+
+def test_the_apis_that_kshim_answers_use_only_what_an_upstream_has() -> None:
+    """mypy checks that `Here` implements these views."""
+    used = {
+        key: get_type_hints(API[key].function)["broker"]
+        for key, entry in TABLE.items()
+        if entry.way is Way.OURS
+    }
+    assert set(used.values()) == {AnyView, GroupsView, OffsetsView}
 
 
 def test_the_versions_are_those_that_both_know() -> None:
