@@ -5,7 +5,7 @@ A rule is called with the asker, the request, and `perform`, which answers a req
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar
 
@@ -16,8 +16,7 @@ from kshim.answering.divide import merged
 from kshim.cluster.acl import CLUSTER_NAME, AclOperation, AclResource
 from kshim.turns.later import Later, Promise, then
 from schemas.error_code import ErrorCode
-from schemas.mapped import Chained, Mapped
-from schemas.registry import MESSAGES
+from schemas.mapped import Chained
 
 Q = TypeVar("Q")
 R = TypeVar("R")
@@ -113,50 +112,22 @@ def name_of(broker: Broker, entry: object, named: str = "name") -> str | None:
 
 def refused(asker: Asker, request: object, error: ErrorCode, message: str = "") -> Any:
     """Return the response that refuses a whole request. It is empty if the request names nothing."""
-    response = answer_with(asker, request, error, message)
-    return MESSAGES[asker.api_key][1]() if response is None else response
-
-
-def answer_with(asker: Asker, request: object, error: ErrorCode, message: str | None = "") -> Any:
-    """Return the response with an error for everything that a request names; None if it names nothing.
-
-    message: of the error. If it is empty, the response's default stays; None writes null.
-    """
-    response = errors.answer(asker.api_key, asker.version, request, error)
-    if response is None or message == "":
-        return response
-    return _with_message(response, errors.place(asker.api_key, asker.version, error), message)
-
-
-def _with_message(value: Any, where: Iterable[str], message: str | None) -> Any:
-    name, *inner = where
-    if not inner:
-        return replace(value, error_message=message) if hasattr(value, "error_message") else value
-    entries: Sequence[Any] = getattr(value, name)
-    return replace(value, **{name: Mapped(lambda entry: _with_message(entry, inner, message), entries)})
+    return errors.answer(asker.api_key, asker.version, request, error, message)
 
 
 def joined(
     asker: Asker, answer: Later[R], denied: Sequence[Any], error: ErrorCode, message: str | None = ""
 ) -> Later[R]:
-    """Add an error for each denied entry to an answer. If the whole answer is an error, nothing is added.
-
-    The entries may be tens of thousands, so each is made only when it is written.
-    """
-    api_key, version = asker.api_key, asker.version
-    array, *inner = errors.place(api_key, version, error)
+    """Add an error for each denied entry to an answer. If the whole answer is an error, nothing is added."""
     if denied and hasattr(denied[0], "partitions") and hasattr(denied[0], "name"):
         places = {(each.name, getattr(each, "topic_id", None)) for each in denied}
         denied = denied if len(places) == len(denied) else merged(denied)
-
-    def made(each: Any) -> Any:
-        entry = errors.entry(api_key, version, each, error)
-        return entry if message == "" else _with_message(entry, inner, message)
+    array, refusals = errors.entries(asker.api_key, asker.version, denied, error, message)
 
     def join(response: Any) -> Any:
         asker.context.stays_the_same = False
         if getattr(response, "error_code", ErrorCode.NONE):
             return response
-        return replace(response, **{array: Chained(getattr(response, array), Mapped(made, denied))})
+        return replace(response, **{array: Chained(getattr(response, array), refusals)})
 
     return then(answer.deferred() if isinstance(answer, Promise) else answer, join)

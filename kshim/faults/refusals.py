@@ -52,12 +52,12 @@ def _names_in(broker: Broker, api_key: ApiKey, request: Any, kind: Kind) -> Iter
 
 def _can_be_refused(broker: Broker, api_key: ApiKey, version: int, request: Any, error: ErrorCode) -> bool:
     """True if the answer to this request has a place for the error."""
-    is_inside = len(errors.place(api_key, version, error)) > 1
+    is_inside = not errors.is_at_top(api_key, version, error)
     if api_key is ApiKey.FETCH and is_inside:
         return bool(request.topics or broker.fetch_sessions.partitions_of(request.session_id))
     if api_key is ApiKey.METADATA and is_inside:
         return bool(request.topics or (_asks_for_all(version, request) and broker.cluster.topics))
-    return errors.answer(api_key, version, request, error) is not None
+    return errors.has_place(api_key, version, request, error)
 
 
 def _refused(
@@ -69,7 +69,7 @@ def _refused(
     topic: str | None,
 ) -> Later[object]:
     """Return the response. topic: the only topic that Fetch and Metadata give the error; None for all."""
-    is_inside = len(errors.place(api_key, context.api_version, error)) > 1
+    is_inside = not errors.is_at_top(api_key, context.api_version, error)
     if api_key is ApiKey.FETCH and is_inside:
         return _fetch(broker, context.api_version, request, error, topic)
     if api_key is ApiKey.METADATA and is_inside:
@@ -115,7 +115,7 @@ def _metadata(
     struck = [each for each in asked if topic in (None, _asked_name(broker, each))]
     others = tuple(each for each in asked if each not in struck)
     made = errors.answer(ApiKey.METADATA, version, replace(request, topics=tuple(struck)), error)
-    assert made is not None, "the request names a topic, else the fault would not have struck it"
+    assert isinstance(made, MetadataResponse)
 
     def joined(response: MetadataResponse) -> MetadataResponse:
         return replace(response, topics=(*(response.topics if others else ()), *made.topics))

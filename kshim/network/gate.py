@@ -36,7 +36,7 @@ from schemas.message import MalformedMessage
 from schemas.messages.sasl_authenticate import SaslAuthenticateResponse
 from schemas.messages.sasl_handshake import SaslHandshakeResponse
 from schemas.pieces import Pieces
-from schemas.registry import MESSAGES, decode_request, decode_request_header, encode_response
+from schemas.registry import decode_request, decode_request_header, encode_response
 
 logger = logging.getLogger(__name__)
 
@@ -346,8 +346,7 @@ def _illegal_state(header: RequestHeader, request: object) -> bytes:
     from kshim.answering.error_answers import answer
 
     key, version = ApiKey(header.api_key), header.api_version
-    response = answer(key, version, request, ErrorCode.ILLEGAL_SASL_STATE)
-    return _encoded(header, MESSAGES[key][1]() if response is None else response)
+    return _encoded(header, answer(key, version, request, ErrorCode.ILLEGAL_SASL_STATE))
 
 
 def _api(header: RequestHeader) -> str:

@@ -233,7 +233,7 @@ def _why_never(fault: Fault) -> str:
 
     if not isinstance(fault.action, Error) or fault.api not in INNER:
         return ""
-    if any(_stands_at_the_top(fault.api, version, fault.action.code) for version in VERSIONS[fault.api]):
+    if any(error_answers.is_at_top(fault.api, version, fault.action.code) for version in VERSIONS[fault.api]):
         return ""
     return (
         f"{fault.action.code.name} stands at partitions or topics in the answer to {fault.api.title}, "
@@ -241,17 +241,13 @@ def _why_never(fault: Fault) -> str:
     )
 
 
-def _stands_at_the_top(api_key: ApiKey, version: int, error: ErrorCode) -> bool:
-    return len(error_answers.place(api_key, version, error)) == 1
-
-
 def _can_be_refused(api_key: ApiKey, version: int, request: object, error: ErrorCode) -> bool:
     """True if kshim can build the answer to a request with this error. It cannot if the error belongs to the
     partitions of a Fetch or the topics of a Metadata, which only the upstream knows.
     """
-    if api_key in INNER and not _stands_at_the_top(api_key, version, error):
+    if api_key in INNER and not error_answers.is_at_top(api_key, version, error):
         return False
-    return error_answers.answer(api_key, version, request, error) is not None
+    return error_answers.has_place(api_key, version, request, error)
 
 
 def _refused(

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from kshim.answering import error_answers as errors
 
-
-def carried(response: Any, place: errors.Place) -> list[int]:
+def carried(response: Any, place: tuple[str, ...]) -> list[int]:
     """The error codes at a place of a response, one for each entry of its arrays."""
     name, *inner = place
     value = getattr(response, name)

@@ -60,7 +60,7 @@ def test_any_api_is_answered_with_the_error_and_not_performed(
     for version in VERSIONS[api_key]:
         peer.send(api_key, one_of_each(api_key, version), version)
         ((_, response),) = peer.received()
-        place = errors.place(api_key, version, ErrorCode.KAFKA_STORAGE_ERROR)
+        place = errors.refusal(api_key, version, ErrorCode.KAFKA_STORAGE_ERROR).place
         assert carried(response, place) == [ErrorCode.KAFKA_STORAGE_ERROR], version
     assert not peer.is_closed
     assert world.counts() == (len(VERSIONS[api_key]),) * 2
