@@ -56,9 +56,8 @@ def java() -> bool:
     show_default=True,
     help="How long the group works without disturbance after each join, each crash and the restart.",
 )
-@click.option("--server", help="Another server's command, with {port} and {data_dir}.", hidden=True)
 @click.option("--svg", type=click.Path(dir_okay=False, path_type=Path), help="Save a picture.", hidden=True)
-def demo(spark: bool, seconds: float, server: str | None, svg: Path | None) -> None:
+def demo(spark: bool, seconds: float, svg: Path | None) -> None:
     """Watch a consumer group lose a member and its server, and lose no record.
 
     Starts a server on a free port with a temporary data directory, and real kafka-python producers and
@@ -72,7 +71,7 @@ def demo(spark: bool, seconds: float, server: str | None, svg: Path | None) -> N
     from kshim.demo.run import demonstrate
 
     try:
-        sys.exit(demonstrate(spark=spark, steady_s=seconds, server=server, svg=svg))
+        sys.exit(demonstrate(spark=spark, steady_s=seconds, svg=svg))
     except OSError as error:
         click.echo(f"kshim demo: {error}", err=True)
         sys.exit(FAILED)

@@ -1,215 +1,190 @@
-"""The state of a run at one moment: one object, changed only by `apply(event)`."""
+"""The state of a run at one moment: what its processes have reported, and the server's view of the group."""
 
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
 
-from kshim.demo.events import (
-    Acknowledged,
-    Assigned,
-    Committed,
-    Counted,
-    Created,
-    Event,
-    Exited,
-    Failed,
-    GroupSeen,
-    GroupUnseen,
-    Joining,
-    Killed,
-    Partitions,
-    Ready,
-    Received,
-    Revoked,
-    Started,
-    Stopping,
-)
+if TYPE_CHECKING:
+    from kshim.control.rows import Json
+    from kshim.testing.rebalances import Rebalance
 
-SERVER = "server"
-WATCHER = "watcher"
+TOPIC = "demo"
+GROUP = "demo-group"
+PARTITIONS = 6
 SPARK = "spark"
-GONE = ("killed", "left")
+
+Partitions = tuple[int, ...]
+
+
+def now_ms() -> int:
+    """The machine's monotonic clock in milliseconds, the same for all its processes."""
+    return time.monotonic_ns() // 1_000_000
+
+
+class Look(NamedTuple):
+    """The server's answers to questions about the group."""
+
+    asked_ms: int
+    state: str
+    members: Mapping[str, Partitions]
+    """Each member's partitions, by client id."""
+    committed: Mapping[int, int]
+    """The committed offset by partition."""
+    ends: Mapping[int, int]
+    """The log end offset by partition."""
+
+    def lag(self, partitions: Iterable[int] | None = None) -> int:
+        """Records not yet committed, in these partitions or in all."""
+        counted = self.ends if partitions is None else partitions
+        return sum(max(0, self.ends[p] - self.committed.get(p, 0)) for p in counted if p in self.ends)
 
 
 @dataclass(slots=True)
-class Member:
-    """A consumer, as its events describe it."""
+class Step:
+    """A step of the story."""
 
-    state: str = "starting"
-    """One of starting, joining, consuming, rebalancing, leaving, killed and left."""
+    title: str
+    began_ms: int
+    done_ms: int | None = None
+    generation: int | None = None
+    """The group's generation when the step was done."""
+
+
+@dataclass(slots=True)
+class Worker:
+    """A client, as its events describe it."""
+
+    state: str = "joining"
+    """One of joining, consuming, rebalancing, leaving, killed and left."""
     generation: int | None = None
     partitions: Partitions = ()
-    received: int = 0
-    committed_ms: int | None = None
+    records: int = 0
+    """Records acknowledged to a producer, or received by a consumer; those that came twice count twice."""
+    answered_ms: int = 0
+    """When the server last acknowledged a producer's records, or confirmed a consumer's commit."""
 
     @property
     def lives(self) -> bool:
-        """True if the member was neither killed nor has left."""
-        return self.state not in GONE
-
-
-@dataclass(slots=True)
-class Producer:
-    """A producer, as its events describe it."""
-
-    state: str = "starting"
-    """One of starting, sending and done."""
-    acknowledged: int = 0
-    acknowledged_ms: int | None = None
+        """True if the process was neither killed nor has ended."""
+        return self.state not in ("killed", "left")
 
 
 @dataclass(slots=True)
 class Scene:
-    """The server, the members, the producers, and the last description of the group."""
+    """The server, its clients, and all looks at the group. Events change it through `apply`."""
 
     began_ms: int
-    partitions: int
     at_ms: int = 0
     server: str = "starting"
+    """One of starting, ready and killed."""
     address: str = ""
-    ready_ms: int | None = None
-    has_topic: bool = False
-    members: dict[str, Member] = field(default_factory=dict)
-    producers: dict[str, Producer] = field(default_factory=dict)
-    seen: GroupSeen | None = None
-    reachable: bool = False
-    counted: Counted | None = None
-    most_lag: int = 0
-    """The largest lag that any member has had, in records."""
+    steps: list[Step] = field(default_factory=list)
+    """The steps that have begun."""
+    workers: dict[str, Worker] = field(default_factory=dict)
+    looks: list[Look] = field(default_factory=list)
+    rebalances: list[Rebalance] = field(default_factory=list)
+    """The server's account of all rebalances."""
     failure: str | None = None
     """Why the run cannot go on; None while it can."""
-    asked: set[str] = field(default_factory=set)
-    """The processes that the parent has killed or asked to stop."""
-    exited: set[str] = field(default_factory=set)
-    history: list[Event] = field(default_factory=list)
+    history: list[Json] = field(default_factory=list)
+    """All events."""
 
-    @property
-    def acknowledged(self) -> int:
-        """Records acknowledged to the producers."""
-        return sum(producer.acknowledged for producer in self.producers.values())
+    def named(self, kind: str) -> dict[str, Worker]:
+        """The workers of a kind: "consumer", "producer"."""
+        return {name: worker for name, worker in self.workers.items() if name.startswith(kind)}
 
-    @property
-    def received(self) -> int:
-        """Records received by the members; a record that came twice counts twice."""
-        return sum(member.received for member in self.members.values())
+    def living(self, kind: str) -> dict[str, Worker]:
+        """The workers of a kind that were neither killed nor have ended."""
+        return {name: worker for name, worker in self.named(kind).items() if worker.lives}
 
-    @property
-    def living(self) -> dict[str, Member]:
-        """The members that were neither killed nor have left."""
-        return {name: member for name, member in self.members.items() if member.lives}
+    def records(self, kind: str) -> int:
+        """Records acknowledged to all producers, or received by all consumers."""
+        return sum(worker.records for worker in self.named(kind).values())
 
     @property
     def generation(self) -> int | None:
         """The newest generation that any member has reported."""
-        return max((m.generation for m in self.members.values() if m.generation is not None), default=None)
-
-    @property
-    def ends(self) -> dict[int, int]:
-        """Log end offset by partition, as last seen."""
-        return dict(self.seen.ends) if self.seen else {}
-
-    @property
-    def lag(self) -> dict[int, int]:
-        """Records not yet committed, by partition, as last seen."""
-        committed = dict(self.seen.committed) if self.seen else {}
-        return {partition: max(0, end - committed.get(partition, 0)) for partition, end in self.ends.items()}
+        return max((w.generation for w in self.workers.values() if w.generation is not None), default=None)
 
     def held_by(self, name: str) -> Partitions:
         """A member's partitions: its own report while it lives, else the server's, which may lag behind."""
-        if self.members[name].lives:
-            return self.members[name].partitions
-        return dict(self.seen.members).get(name, ()) if self.seen else ()
+        if self.workers[name].lives:
+            return self.workers[name].partitions
+        return self.looks[-1].members.get(name, ()) if self.looks else ()
 
-    def lag_of(self, name: str) -> int:
-        """Records not yet committed in the partitions a member holds, a dead one included."""
-        return sum(self.lag.get(partition, 0) for partition in self.held_by(name))
+    # ---- the ends of steps
 
-    def apply(self, event: Event) -> None:
-        """Take in one event."""
+    @property
+    def _fresh(self) -> Look | None:
+        """The last look, if the server was asked after the present step had begun."""
+        look = self.looks[-1] if self.looks else None
+        return look if look and look.asked_ms >= self.steps[-1].began_ms else None
+
+    def is_answered(self, kind: str, since_ms: int) -> bool:
+        """True if the server has answered every living producer's records, or consumer's commits, since."""
+        return all(worker.answered_ms > since_ms for worker in self.living(kind).values())
+
+    def is_shared(self) -> bool:
+        """True if the living members are in one generation, own all partitions and read; and the server
+        describes them in the same way.
+        """
+        living = self.living("consumer")
+        owned = sorted(p for member in living.values() for p in member.partitions)
+        described = {name: member.partitions for name, member in living.items()}
+        return (
+            owned == list(range(PARTITIONS))
+            and len({member.generation for member in living.values()}) == 1
+            and all(member.records for member in living.values())
+            and self._fresh is not None
+            and self._fresh.state == "Stable"
+            and self._fresh.members == described
+        )
+
+    def is_read(self) -> bool:
+        """True if the producers have ended, and the group has since committed all that they sent."""
+        ended_ms = max(producer.answered_ms for producer in self.named("producer").values())
+        look = None if self.living("producer") else self._fresh
+        return look is not None and look.asked_ms >= ended_ms and not look.lag()
+
+    def is_left(self) -> bool:
+        """True if every member has ended, and the server says that the group is empty."""
+        return not self.living("consumer") and self._fresh is not None and self._fresh.state == "Empty"
+
+    # ---- events
+
+    def apply(self, event: Json) -> None:
+        """Take in an event of a worker."""
         self.history.append(event)
-        self.at_ms = max(self.at_ms, event.at_ms)
-        if isinstance(event, Started):
-            self._cast(event.name)
-        if event.name == SERVER:
-            self._apply_server(event)
-        elif event.name in self.members:
-            self._apply_member(event, self.members[event.name])
-        elif event.name in self.producers:
-            self._apply_producer(event, self.producers[event.name])
-        else:
-            self._apply_other(event)
-        self._apply_any(event)
+        worker = self.workers.setdefault(event["name"], Worker())
+        match event["event"]:
+            case "assigned" if worker.lives:
+                worker.state = "consuming"
+                worker.generation, worker.partitions = event["generation"], tuple(event["partitions"])
+            case "revoked":
+                worker.partitions = ()
+                worker.state = "rebalancing" if worker.state == "consuming" else worker.state
+            case "received":
+                worker.records += len(event["records"])
+            case "acknowledged":
+                worker.records += len(event["records"])
+                worker.answered_ms = event["at_ms"]
+            case "committed":
+                worker.answered_ms = event["at_ms"]
+            case "killed" | "leaving" as state:
+                worker.state = state
+            case "ended":
+                self._end(event, worker)
+            case "failed":
+                self.failure = self.failure or f"{event['name']} failed: {event['error']}"
 
-    def _cast(self, name: str) -> None:
-        """Add a process to the scene. Its kind follows from its name."""
-        if name.startswith("consumer"):
-            self.members[name] = Member()
-        elif name.startswith("producer"):
-            self.producers[name] = Producer()
-
-    def _apply_server(self, event: Event) -> None:
-        match event:
-            case Started():
-                self.server = "starting"
-            case Ready():
-                self.server, self.address, self.ready_ms = "ready", event.address, event.at_ms
-            case Killed():
-                self.server, self.ready_ms, self.reachable = "killed", None, False
-
-    def _apply_member(self, event: Event, member: Member) -> None:
-        match event:
-            case Joining():
-                member.state = "joining"
-            case Revoked():
-                member.partitions = ()
-                if member.state == "consuming":
-                    member.state = "rebalancing"
-            case Stopping():
-                member.state = "leaving"
-            case Assigned():
-                member.state = "consuming"
-                member.generation, member.partitions = event.generation, event.partitions
-            case Received():
-                member.received += len(event.records)
-            case Committed():
-                member.committed_ms = event.at_ms
-            case Killed():
-                member.state = "killed"
-            case Exited() if member.lives:
-                member.state = "left"
-
-    def _apply_producer(self, event: Event, producer: Producer) -> None:
-        match event:
-            case Acknowledged():
-                producer.state = "sending"
-                producer.acknowledged += len(event.records)
-                producer.acknowledged_ms = event.at_ms
-            case Exited():
-                producer.state = "done"
-
-    def _apply_other(self, event: Event) -> None:
-        match event:
-            case Created():
-                self.has_topic = True
-            case GroupSeen():
-                self.seen, self.reachable = event, True
-                self.most_lag = max([self.most_lag, *map(self.lag_of, self.members)])
-            case GroupUnseen():
-                self.reachable = False
-            case Counted():
-                self.counted = event
-
-    def _apply_any(self, event: Event) -> None:
-        """Apply an event of any process. If a process fails or ends unasked, note why the run must end."""
-        match event:
-            case Exited():
-                finished = event.name == SPARK and event.status == 0
-                if event.name not in self.asked and not finished:
-                    ended = f"{event.name} ended by itself with status {event.status}: {event.said}"
-                    self.failure = self.failure or ended
-                self.exited.add(event.name)
-            case Failed():
-                self.failure = self.failure or f"{event.name} failed: {event.error}"
-            case Started():
-                self.exited.discard(event.name)
-                self.asked.discard(event.name)
-            case Killed() | Stopping():
-                self.asked.add(event.name)
+    def _end(self, event: Json, worker: Worker) -> None:
+        """Note that a process has ended. Unless it was asked to, the run must end."""
+        finished = event["name"] == SPARK and event["status"] == 0
+        if worker.state not in ("killed", "leaving") and not finished:
+            ended = f"{event['name']} ended by itself with status {event['status']}: {event['said']}"
+            self.failure = self.failure or ended
+        if worker.state != "killed":
+            worker.state = "left"

@@ -1,128 +1,85 @@
-"""A good run of the demo as events, and short names to write events with."""
+"""A good run of the demo: the events of its workers, the looks at its group, and short names for both."""
 
-from kshim.demo.events import (
-    Acknowledged,
-    Assigned,
-    Committed,
-    Created,
-    Event,
-    Exited,
-    GroupSeen,
-    Joining,
-    Killed,
-    Offsets,
-    Partitions,
-    Ready,
-    Received,
-    Records,
-    Revoked,
-    Started,
-    Stopping,
-)
-from kshim.demo.scene import Scene
+from __future__ import annotations
+
+from kshim.demo.scene import Look, Scene, Step
+from kshim.testing.rebalances import Rebalance
 
 A, B, C = "consumer-1", "consumer-2", "consumer-3"
+P = "producer-1"
+X, Y, Z = (0, 0, "producer-1 0"), (0, 1, "producer-1 1"), (1, 0, "producer-2 0")
 
 
-def started(at_ms: int, name: str) -> Event:
-    return Started(name=name, at_ms=at_ms)
+def event(kind, at_ms, name, **fields):
+    return {"event": kind, "at_ms": at_ms, "name": name, **fields}
 
 
-def ready(at_ms: int) -> Event:
-    return Ready(name="server", at_ms=at_ms, address="127.0.0.1:9092")
+def started(at_ms, name):
+    return event("started", at_ms, name)
 
 
-def joining(at_ms: int, name: str) -> Event:
-    return Joining(name=name, at_ms=at_ms)
+def assigned(at_ms, name, generation, *partitions):
+    return event("assigned", at_ms, name, generation=generation, partitions=list(partitions))
 
 
-def assigned(at_ms: int, name: str, generation: int, *partitions: int) -> Event:
-    return Assigned(name=name, at_ms=at_ms, generation=generation, partitions=partitions)
+def revoked(at_ms, name):
+    return event("revoked", at_ms, name)
 
 
-def revoked(at_ms: int, name: str, *partitions: int) -> Event:
-    return Revoked(name=name, at_ms=at_ms, partitions=partitions)
+def received(at_ms, name, *records):
+    return event("received", at_ms, name, records=[list(record) for record in records])
 
 
-def received(at_ms: int, name: str, *records: tuple[int, int, str]) -> Event:
-    return Received(name=name, at_ms=at_ms, records=records)
+def acknowledged(at_ms, name, *records):
+    return event("acknowledged", at_ms, name, records=[list(record) for record in records])
 
 
-def acknowledged(at_ms: int, name: str, *records: tuple[int, int, str]) -> Event:
-    return Acknowledged(name=name, at_ms=at_ms, records=records)
+def committed(at_ms, name, *offsets):
+    return event("committed", at_ms, name, offsets=[list(offset) for offset in offsets])
 
 
-def committed(at_ms: int, name: str, *offsets: tuple[int, int]) -> Event:
-    return Committed(name=name, at_ms=at_ms, offsets=offsets)
+def ended(at_ms, name, status=0, said=""):
+    return event("ended", at_ms, name, status=status, said=said)
 
 
-def killed(at_ms: int, name: str) -> Event:
-    return Killed(name=name, at_ms=at_ms)
+def look(at_ms, members=None, state="Stable", committed=None, ends=None):
+    return Look(at_ms, state, members or {}, committed or {}, ends or {})
 
 
-def stopping(at_ms: int, name: str) -> Event:
-    return Stopping(name=name, at_ms=at_ms)
+def rebalance(generation, *story):
+    return Rebalance("demo-group", generation, "", (), "", "", 0, True, (), (), story)
 
 
-def exited(at_ms: int, name: str, status: int = 0, said: str = "") -> Event:
-    return Exited(name=name, at_ms=at_ms, status=status, said=said)
-
-
-def seen(
-    at_ms: int,
-    members: dict[str, Partitions] | None = None,
-    state: str = "Stable",
-    committed: Offsets = (),
-    ends: Offsets = (),
-) -> Event:
-    told = tuple(sorted((members or {}).items()))
-    return GroupSeen(
-        name="watcher", at_ms=at_ms, asked_ms=at_ms, state=state, members=told, committed=committed, ends=ends
-    )
-
-
-def scene_of(*events: Event, partitions: int = 4) -> Scene:
-    scene = Scene(began_ms=0, partitions=partitions)
-    for event in events:
-        scene.apply(event)
+def scene_of(*items):
+    """A scene in its first step, after these events and looks, and in the state that follows from them."""
+    scene = Scene(began_ms=0, server="ready", address="127.0.0.1:9092", steps=[Step("it begins", 0)])
+    add(scene, *items)
     return scene
 
 
-RECORDS: Records = ((0, 0, "producer-1 0"), (1, 0, "producer-1 1"), (0, 1, "producer-1 2"))
+def add(scene, *items):
+    for item in items:
+        if isinstance(item, Look):
+            scene.looks.append(item)
+        else:
+            scene.apply(item)
 
-RUN: tuple[Event, ...] = (
-    started(0, "server"),
-    ready(300),
-    Created(name="watcher", at_ms=400, topic="demo", partitions=4),
-    started(500, "producer-1"),
-    acknowledged(700, "producer-1", *RECORDS),
-    started(800, A),
-    started(800, B),
-    joining(1_000, A),
-    assigned(1_100, A, 1, 0, 1, 2, 3),
-    joining(1_200, B),
-    revoked(1_400, A, 0, 1, 2, 3),
-    assigned(1_420, A, 2, 0, 1),
-    assigned(1_430, B, 2, 2, 3),
-    received(1_500, A, *RECORDS),
-    committed(1_550, A, (0, 2), (1, 1)),
-    seen(2_000, {A: (0, 1), B: (2, 3)}, committed=((0, 2), (1, 1)), ends=((0, 2), (1, 1), (2, 40), (3, 2))),
-    killed(3_000, B),
-    exited(3_001, B, -9),
-    revoked(9_000, A, 0, 1),
-    assigned(9_010, A, 3, 0, 1, 2, 3),
-    killed(10_000, "server"),
-    exited(10_001, "server", -9),
-    started(11_000, "server"),
-    ready(11_300),
-    committed(11_800, A, (2, 40), (3, 2)),
-    acknowledged(11_900, "producer-1", (1, 1, "producer-1 3")),
-    received(11_950, A, (1, 1, "producer-1 3")),
-    committed(11_960, A, (1, 2)),
-    seen(
-        12_000,
-        {A: (0, 1, 2, 3)},
-        committed=((0, 2), (1, 2), (2, 40), (3, 2)),
-        ends=((0, 2), (1, 2), (2, 40), (3, 2)),
-    ),
+
+RUN = (
+    started(0, P),
+    acknowledged(100, P, X, Y),
+    started(200, A),
+    started(200, B),
+    assigned(300, A, 1, 0, 1, 2, 3, 4, 5),
+    revoked(400, A),
+    assigned(500, A, 2, 0, 1, 2),
+    assigned(500, B, 2, 3, 4, 5),
+    received(600, A, X, Y),
+    committed(650, A, (0, 2)),
+    acknowledged(700, P, Z),
+    received(750, A, Z),
+    received(750, B, (3, 0, "unacknowledged")),
+    committed(800, A, (1, 1)),
+    committed(800, B, (3, 1)),
+    look(900, {A: (0, 1, 2), B: (3, 4, 5)}, committed={0: 2, 1: 1, 3: 1}, ends={0: 2, 1: 1, 3: 1}),
 )
