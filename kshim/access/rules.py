@@ -14,7 +14,8 @@ from kshim.answering import Broker
 from kshim.answering import error_answers as errors
 from kshim.answering.divide import merged
 from kshim.cluster.acl import CLUSTER_NAME, AclOperation, AclResource
-from kshim.turns.later import Later, Promise, then
+from kshim.turns.later import Later, deferred, then
+from kshim.turns.promise import Promise
 from schemas.error_code import ErrorCode
 from schemas.mapped import Chained
 
@@ -130,4 +131,4 @@ def joined(
             return response
         return replace(response, **{array: Chained(getattr(response, array), refusals)})
 
-    return then(answer.deferred() if isinstance(answer, Promise) else answer, join)
+    return then(deferred(answer) if isinstance(answer, Promise) else answer, join)

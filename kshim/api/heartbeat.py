@@ -5,7 +5,8 @@ from __future__ import annotations
 from kshim.answering.views import GroupsView
 from kshim.callers import RequestContext
 from kshim.callers.patience import is_patient
-from kshim.turns.later import Later, Promise
+from kshim.turns.later import Later
+from kshim.turns.promise import Promise
 from schemas.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 
 

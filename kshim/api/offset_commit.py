@@ -14,7 +14,8 @@ from kshim.answering.divide import PARTITIONS_AT_ONCE, answer_in_pieces, divided
 from kshim.answering.views import GroupsView
 from kshim.callers import RequestContext
 from kshim.cluster import Topic
-from kshim.turns.later import Later, Promise, then
+from kshim.turns.later import Later, then
+from kshim.turns.promise import Promise
 from schemas.error_code import ErrorCode
 from schemas.messages.offset_commit import (
     OffsetCommitRequest,

@@ -23,7 +23,7 @@ from kshim.coordination.loading import Loader
 from kshim.coordination.runtime import Runtime
 from kshim.storage.clock import Clock
 from kshim.storage.interfaces import Journal
-from kshim.turns.later import Promise
+from kshim.turns.promise import Promise
 from schemas.error_code import ErrorCode
 from schemas.internal_topics.group_metadata_log import NO_ID, TopicId
 from schemas.messages.heartbeat import HeartbeatRequest, HeartbeatResponse

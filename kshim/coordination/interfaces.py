@@ -21,7 +21,8 @@ from kshim.coordination.groups.refusals import (
 from kshim.coordination.groups.seen import SeenGroup
 from kshim.coordination.groups.waiting import WaitsFor
 from kshim.coordination.transactions.requests import AddPartitions
-from kshim.turns.later import Later, Promise
+from kshim.turns.later import Later
+from kshim.turns.promise import Promise
 from schemas.error_code import ErrorCode
 from schemas.messages.add_partitions_to_txn import (
     AddPartitionsToTxnRequest,

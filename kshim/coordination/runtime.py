@@ -31,7 +31,8 @@ from kshim.coordination.leads import Append, Entry, Lead
 from kshim.coordination.loading import Leader, Loadable, Loader, Loading
 from kshim.storage.clock import Call, Clock
 from kshim.storage.interfaces import NO_PRODUCER, Journal, StorageDamaged, StorageError
-from kshim.turns.later import Afterwards, Later, Promise, do_all
+from kshim.turns.later import Later, deferred
+from kshim.turns.promise import NOT_YET, Promise
 from kshim.turns.turn import Signal
 from schemas.error_code import ErrorCode
 
@@ -77,7 +78,8 @@ class _Waiting(Promise[Any]):
     __slots__ = ("caller", "request")
 
     def __init__(self, request: object, caller: Caller) -> None:
-        self._answer = self._listener = None  # without a call of the base class: one is made for each commit
+        self._answer = NOT_YET  # without a call of the base class: one is made for each commit
+        self._function = self._listener = None
         self.request = request
         self.caller = caller
 
@@ -186,7 +188,7 @@ class Runtime:
         if answer.__class__ is not _Waiting:
             return answer
         answer.request = self._coordinator.as_kept(request)
-        return answer.deferred()
+        return deferred(answer)
 
     def _promise(self, caller: Caller, request: Any) -> Any | _Waiting:
         token = caller.token
@@ -376,12 +378,13 @@ class Runtime:
             self._end(lead, ending)
 
     def _deliver(self, replies: list[Reply] | tuple[Reply, ...]) -> None:
-        afterwards: Afterwards = {}
+        afterwards: dict[Callable[[], object], None] = {}
         for token, response in replies:
             waiting = self._waiting.pop(token, None)
-            if waiting is not None:
-                waiting.answer(response, afterwards)
-        do_all(afterwards)
+            if waiting is not None and (do := waiting.answer(response)) is not None:
+                afterwards[do] = None
+        for do in afterwards:
+            do()
 
     # ---- shards
 

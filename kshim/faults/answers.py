@@ -7,11 +7,9 @@ any other (`Connection`, `Unread`).
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from functools import partial
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
-
-from twisted.internet.defer import Deferred
 
 from kshim.callers import Client, Refused, RequestContext
 from kshim.faults.fault import Close, Delay, Drop, Error, Fault, Slow, Stall
@@ -22,12 +20,11 @@ from kshim.network.dispatch import (
     LIGHT_ELEMENTS,
     MAX_ELEMENTS,
     Reply,
-    now_or_deferred,
 )
 from kshim.storage.clock import TimerClock
 from kshim.turns import Turn
 from kshim.turns.aside import Aside
-from kshim.turns.later import Later, Promised, then
+from kshim.turns.promise import Promise, run, settled
 from kshim.turns.unread import MAX_ANSWER_ELEMENTS, Unread
 from schemas.api_key import ApiKey, api_title
 from schemas.error_code import ErrorCode
@@ -84,14 +81,14 @@ B = TypeVar("B", bound=Parts)
 class Usual(NamedTuple, Generic[B]):
     """How the brokers of a backend answer without faults, and how they refuse requests."""
 
-    answer: Callable[..., Reply | Deferred[Reply] | Promised]
+    answer: Callable[..., Reply | Promise[Reply]]
     """Answers a request, with the arguments and results of `dispatch.answer`."""
     names_in: Callable[[B, ApiKey, Any, Kind], Iterator[str]]
     """Returns the names of the groups, topics or members in a request. (broker, api_key, request, kind)"""
     can_be_refused: Callable[[B, ApiKey, int, Any, ErrorCode], bool]
     """Returns True if the answer has a place for the error. (broker, api_key, version, request, error)"""
-    refused: Callable[[B, RequestContext, ApiKey, Any, ErrorCode, str | None], Later[object]]
-    """Returns a response with the error. (broker, context, api_key, request, error, topic)"""
+    refused: Callable[[B, RequestContext, ApiKey, Any, ErrorCode, str | None], object]
+    """Returns, or promises, a response with the error. (broker, context, api_key, request, error, topic)"""
 
 
 class Request(NamedTuple, Generic[B]):
@@ -106,16 +103,16 @@ class Request(NamedTuple, Generic[B]):
     rule: Rule
     usual: Usual[B]
 
-    def perform(self) -> Later[Reply]:
+    async def perform(self) -> Reply:
         """Answer the request as if there were no fault."""
         decoded = self.header, self.body
-        return now_or_deferred(self.usual.answer(self.broker, self.frame, self.client, self.turn, decoded))
+        return await settled(self.usual.answer(self.broker, self.frame, self.client, self.turn, decoded))
 
-    def wait(self, ms: float) -> Deferred[None]:
-        """Return a Deferred that fires after `ms`."""
-        over: Deferred[None] = Deferred()
-        self.broker.clock.callLater(ms / 1000, over.callback, None)
-        return over
+    async def wait(self, ms: float) -> None:
+        """Wait for `ms`."""
+        over: Promise[None] = Promise()
+        self.broker.clock.callLater(ms / 1000, over.answer_alone, None)
+        await over
 
     def closed(self) -> Refused:
         """Return an exception that closes the request's connection when it is raised."""
@@ -134,22 +131,23 @@ class FaultyAnswers(Generic[B]):
 
     def __call__(
         self, broker: B, frame: bytes | bytearray, client: Client, turn: Turn
-    ) -> Reply | Deferred[Reply] | Promised:
+    ) -> Reply | Promise[Reply]:
         """Answer a request, like `dispatch.answer`."""
         try:
             decoded = decode_request(frame, LIGHT_ELEMENTS)
         except TooManyElements:
             turn.is_alone = True
-            return broker.aside.run(
-                partial(decode_request, frame, MAX_ELEMENTS), client.address
-            ).addCallbacks(
-                lambda decoded: now_or_deferred(self._answer(broker, frame, client, turn, *decoded)),
-                # the usual answer says what is wrong with the request
-                lambda _: now_or_deferred(self._usual.answer(broker, frame, client, turn)),
-            )
+            return run(self._answer_large(broker, frame, client, turn))
         except MalformedMessage:
             return self._usual.answer(broker, frame, client, turn)
         return self._answer(broker, frame, client, turn, *decoded)
+
+    async def _answer_large(self, broker: B, frame: bytes | bytearray, client: Client, turn: Turn) -> Reply:
+        try:
+            decoded = await broker.aside.run(partial(decode_request, frame, MAX_ELEMENTS), client.address)
+        except Exception:  # the usual answer says what is wrong with the request
+            return await settled(self._usual.answer(broker, frame, client, turn))
+        return await settled(self._answer(broker, frame, client, turn, *decoded))
 
     def _answer(
         self,
@@ -159,7 +157,7 @@ class FaultyAnswers(Generic[B]):
         turn: Turn,
         header: RequestHeader,
         body: object,
-    ) -> Reply | Deferred[Reply] | Promised:
+    ) -> Reply | Promise[Reply]:
         key = header.api_key
         rule = None
         if key in API:
@@ -179,10 +177,10 @@ class FaultyAnswers(Generic[B]):
         told = client.named(header.client_id), group_id
         self._tell(Struck(rule.number, rule.fault, rule.struck, api_title(key), header.api_version, *told))
         request = Request(broker, frame, client, turn, header, body, rule, self._usual)
-        return _DOES[type(rule.fault.action)](request, rule.fault.action)
+        return run(_DOES[type(rule.fault.action)](request, rule.fault.action))
 
 
-def _error(request: Request[B], error: Error) -> Later[Reply]:
+async def _error(request: Request[B], error: Error) -> Reply:
     broker, header, client = request.broker, request.header, request.client
     api_key = ApiKey(header.api_key)
     if api_key is ApiKey.PRODUCE and request.body.acks == NO_REPLY:
@@ -196,79 +194,67 @@ def _error(request: Request[B], error: Error) -> Later[Reply]:
         node_id=broker.node_id,
         client=client,
     )
-
-    def encoded(response: object) -> Reply:
-        key, version, correlation_id = header.api_key, header.api_version, header.correlation_id
-        return encode_reply(key, version, correlation_id, response, MAX_ANSWER_ELEMENTS)
-
     response = request.usual.refused(
         broker, context, api_key, request.body, error.code, request.rule.fault.topic
     )
-    return then(response, encoded)
+    key, version, correlation_id = header.api_key, header.api_version, header.correlation_id
+    return encode_reply(key, version, correlation_id, await settled(response), MAX_ANSWER_ELEMENTS)
 
 
-def _delay(request: Request[B], delay: Delay) -> Later[Reply]:
-    return then(request.perform(), lambda reply: _held(request, reply, delay.ms))
+async def _delay(request: Request[B], delay: Delay) -> Reply:
+    return await _held(request, await request.perform(), delay.ms)
 
 
-def _held(request: Request[B], reply: Reply, ms: float) -> Later[Reply]:
+async def _held(request: Request[B], reply: Reply, ms: float) -> Reply:
     """Hold a reply back for `ms`. It is copied, and its bytes are counted as unread meanwhile."""
     if reply is None:
         return None
     held, unread = bytes(reply), request.broker.unread
     unread.bytes += len(held)
-
-    def release(_: None) -> Reply:
-        unread.bytes -= len(held)
-        return held
-
-    return request.wait(ms).addCallback(release)
+    await request.wait(ms)
+    unread.bytes -= len(held)
+    return held
 
 
-def _drop(request: Request[B], _: Drop) -> Later[Reply]:
-    def never(reply: Reply) -> Later[Reply]:
-        return None if reply is None else Deferred()
-
-    return then(request.perform(), never)
-
-
-def _close(request: Request[B], close: Close) -> Later[Reply]:
-    def closed(_: Reply) -> Reply:
-        raise request.closed()
-
-    return then(request.perform(), closed) if close.performs else closed(None)
+async def _drop(request: Request[B], _: Drop) -> Reply:
+    reply = await request.perform()
+    never: Promise[Reply] = Promise()
+    return None if reply is None else await never
 
 
-def _stall(request: Request[B], stall: Stall) -> Later[Reply]:
-    return _taken_in(request, stall.ms)
+async def _close(request: Request[B], close: Close) -> Reply:
+    if close.performs:
+        await request.perform()
+    raise request.closed()
 
 
-def _slow(request: Request[B], slow: Slow) -> Later[Reply]:
+async def _stall(request: Request[B], stall: Stall) -> Reply:
+    return await _taken_in(request, stall.ms)
+
+
+async def _slow(request: Request[B], slow: Slow) -> Reply:
     def ms(frame: bytes | bytearray | Any) -> float:
         return 1000 * len(frame) / slow.bytes_per_s
 
-    reply = _taken_in(request, ms(request.frame))
-    return reply.addCallback(lambda reply: _held(request, reply, ms(reply or b"")))
+    reply = await _taken_in(request, ms(request.frame))
+    return await _held(request, reply, ms(reply or b""))
 
 
-def _taken_in(request: Request[B], ms: float) -> Deferred[Reply]:
+async def _taken_in(request: Request[B], ms: float) -> Reply:
     """Perform a request after `ms`, unless its client has disconnected. Until then, the connection reads no
     further request.
     """
     turn = request.turn
     turn.is_alone = True
     was_large = turn.fired  # a large request's turn fires at once, so it is not parked; see Connection
-
-    def perform(_: None) -> Later[Reply]:
-        if turn.fired and not was_large:  # no request is behind it, so only the connection's end can fire it
-            raise request.closed()
-        turn.fire()  # the request must not be parked: the connection reads nothing before it is answered
-        return request.perform()
-
-    return request.wait(ms).addCallback(perform)
+    await request.wait(ms)
+    if turn.fired and not was_large:  # no request is behind it, so only the connection's end can fire it
+        raise request.closed()
+    turn.fire()  # the request must not be parked: the connection reads nothing before it is answered
+    return await request.perform()
 
 
-_DOES: dict[type, Callable[[Request[Any], Any], Later[Reply]]] = {
+_DOES: dict[type, Callable[[Request[Any], Any], Coroutine[Any, Any, Reply]]] = {
     Error: _error,
     Delay: _delay,
     Drop: _drop,

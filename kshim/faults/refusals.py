@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import partial
 from typing import Any, Final
 
 from kshim.answering import Broker
@@ -21,7 +20,7 @@ from kshim.faults.named import Kind, named
 from kshim.fetching.reads import FIRST_VERSION_BY_TOPIC_ID, refusal
 from kshim.fetching.sessions import NO_SESSION, CachedPartition
 from kshim.network.dispatch import answer
-from kshim.turns.later import Later, then
+from kshim.turns.promise import settled
 from schemas.api_key import ApiKey
 from schemas.error_code import ErrorCode
 from schemas.messages.fetch import FetchableTopicResponse, FetchRequest, FetchResponse, PartitionData
@@ -60,20 +59,20 @@ def _can_be_refused(broker: Broker, api_key: ApiKey, version: int, request: Any,
     return errors.has_place(api_key, version, request, error)
 
 
-def _refused(
+async def _refused(
     broker: Broker,
     context: RequestContext,
     api_key: ApiKey,
     request: Any,
     error: ErrorCode,
     topic: str | None,
-) -> Later[object]:
+) -> object:
     """Return the response. topic: the only topic that Fetch and Metadata give the error; None for all."""
     is_inside = not errors.is_at_top(api_key, context.api_version, error)
     if api_key is ApiKey.FETCH and is_inside:
         return _fetch(broker, context.api_version, request, error, topic)
     if api_key is ApiKey.METADATA and is_inside:
-        return _metadata(broker, context, request, error, topic)
+        return await _metadata(broker, context, request, error, topic)
     return errors.answer(api_key, context.api_version, request, error)
 
 
@@ -100,9 +99,9 @@ def _entry(cached: CachedPartition, data: PartitionData) -> FetchableTopicRespon
     return FetchableTopicResponse(topic=topic.name or "", topic_id=topic.topic_id, partitions=(data,))
 
 
-def _metadata(
+async def _metadata(
     broker: Broker, context: RequestContext, request: MetadataRequest, error: ErrorCode, topic: str | None
-) -> Later[MetadataResponse]:
+) -> MetadataResponse:
     """Answer with the brokers, and the error for each requested topic that the fault is about. Other topics
     are described as usual.
     """
@@ -111,16 +110,13 @@ def _metadata(
     version = context.api_version
     asked = request.topics
     if asked is None or _asks_for_all(version, request):
-        return then(metadata(broker, context, request), partial(_with_errors, error=error, topic=topic))
+        return _with_errors(await settled(metadata(broker, context, request)), error, topic)
     struck = [each for each in asked if topic in (None, _asked_name(broker, each))]
     others = tuple(each for each in asked if each not in struck)
     made = errors.answer(ApiKey.METADATA, version, replace(request, topics=tuple(struck)), error)
     assert isinstance(made, MetadataResponse)
-
-    def joined(response: MetadataResponse) -> MetadataResponse:
-        return replace(response, topics=(*(response.topics if others else ()), *made.topics))
-
-    return then(metadata(broker, context, replace(request, topics=others)), joined)
+    response = await settled(metadata(broker, context, replace(request, topics=others)))
+    return replace(response, topics=(*(response.topics if others else ()), *made.topics))
 
 
 def _with_errors(response: MetadataResponse, error: ErrorCode, topic: str | None) -> MetadataResponse:

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from typing import Protocol as Typed
 
-from twisted.internet import defer
 from twisted.internet.protocol import Protocol, connectionDone
 from twisted.python.failure import Failure
 
@@ -32,7 +31,7 @@ from kshim.network.intake import MODEST_BYTES, Intake
 from kshim.network.states import NEXT, Event, State, Wait
 from kshim.storage.clock import Timer, TimerClock
 from kshim.turns import Turn
-from kshim.turns.later import Afterwards, Later, Promised
+from kshim.turns.promise import Afterwards, Promise
 from kshim.turns.rounds import ROUND_S, Rounds
 from kshim.turns.unread import Unread
 from schemas.pieces import Pieces
@@ -52,8 +51,8 @@ ENDED = (State.CLOSING, State.LOST)
 
 Response = bytes | Pieces | None
 # Takes a frame, its client, and its turn. Returns the response without its size, or None if the request has
-# none. Raises Refused, or the Deferred fails with it.
-Dispatch = Callable[[bytes | bytearray, Client, Turn], "Response | defer.Deferred[Response] | Promised"]
+# none. Raises Refused, or the promise fails with it.
+Dispatch = Callable[[bytes | bytearray, Client, Turn], Response | Promise[Response]]
 B = TypeVar("B")
 
 
@@ -329,12 +328,9 @@ class Connection(Protocol):
         except Exception as error:
             self._refuse(error)
             return
-        if answer is not None and not isinstance(answer, (bytes, Pieces)):
+        if isinstance(answer, Promise):
             self._hold(request, len(frame))
-            if isinstance(answer, Promised):
-                answer.promise.listen(self._promised, request, answer.encode)
-            else:
-                answer.addCallbacks(self._answered, self._unanswered, (request,), errbackArgs=(request,))
+            answer.listen(self._answered, request)
             return
         if request.throttle_ms:
             self._mute(request.throttle_ms)
@@ -353,41 +349,18 @@ class Connection(Protocol):
         if not self._has_room():
             self._happens(Event.FILLS)
 
-    def _unanswered(self, failure: Failure, request: InFlight) -> None:
-        if request.made is not None:
-            request.made(failure)
-        self._refuse(failure.value or Exception(failure))
-
     # ---- replies
 
-    def _promised(
-        self,
-        response: object,
-        afterwards: Afterwards,
-        request: InFlight,
-        encode: Callable[[object], Later[Response]],
-    ) -> None:
-        """Take the kept promise's value. The replies of one moment leave in one write."""
-        try:
-            reply = encode(response)
-        except Exception as error:
-            self._refuse(error)
-            return
-        if isinstance(reply, defer.Deferred):
-            reply.addCallbacks(self._answered, self._unanswered, (request,), errbackArgs=(request,))
-            return
-        self._take(reply, request)
-        afterwards[self._move_on] = None
-
-    def _answered(self, reply: Response, request: InFlight) -> None:
-        self._take(reply, request)
-        self._move_on()
-
-    def _take(self, reply: Response, request: InFlight) -> None:
-        """Keep a reply until all earlier requests are answered; queue the replies whose turn has come."""
-        request.done, request.reply = True, reply
+    def _answered(self, reply: Response | Exception, request: InFlight) -> Afterwards:
+        """Keep a reply until all earlier requests are answered; queue the replies whose turn has come. The
+        replies of one moment leave in one write.
+        """
         if request.made is not None:
             request.made(reply)
+        if isinstance(reply, Exception):
+            self._refuse(reply)
+            return None
+        request.done, request.reply = True, reply
         if request.throttle_ms:
             self._mute(request.throttle_ms)
         waiting = self._in_flight
@@ -401,6 +374,7 @@ class Connection(Protocol):
             self._held_bytes -= first.held_bytes
             self.shared.unread.bytes -= first.held_bytes
             self._put(first.reply)
+        return self._move_on
 
     def _move_on(self) -> None:
         """Send the queued replies, and read further requests."""

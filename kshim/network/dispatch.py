@@ -11,9 +11,6 @@ from functools import cached_property, partial
 from importlib import import_module
 from typing import Any, NoReturn
 
-from twisted.internet.defer import Deferred
-from twisted.python.failure import Failure
-
 from kshim.answering.replies import KEYS, Question
 from kshim.answering.views import Answering, ApiFunction
 from kshim.api.api_versions import ANNOUNCED, unsupported
@@ -24,7 +21,7 @@ from kshim.network.large_answers import encode_large
 from kshim.network.metered import metered
 from kshim.storage.interfaces import StorageError
 from kshim.turns import Turn, unread
-from kshim.turns.later import Promise, Promised
+from kshim.turns.promise import Promise, run, settled
 from kshim.turns.unread import LEAST_ANSWER_BYTES, NoRoom
 from schemas.api_key import ApiKey, api_title
 from schemas.header import RequestHeader
@@ -75,8 +72,8 @@ class Served:
     def function(self) -> ApiFunction:
         """The API's function, imported at its first request: FETCH is `fetch` in kshim/api/fetch.py.
 
-        Called with (broker, context, request). Returns the response, a Deferred of it, or None if the request
-        has no reply.
+        Called with (broker, context, request). Returns the response, a promise of it, or None if the request
+        has no reply; or it is a coroutine that returns the response or None.
         """
         function: ApiFunction = getattr(import_module(f"kshim.api.{self._name}"), self._name)
         return function
@@ -98,12 +95,12 @@ def answer(
     client: Client,
     turn: Turn,
     decoded: tuple[RequestHeader, Any] | None = None,
-) -> Reply | Deferred[Reply] | Promised:
+) -> Reply | Promise[Reply]:
     """Return the reply to a request, header and body without the size; None if the request has no reply.
 
     decoded: the frame's header and request, if they were decoded aside.
 
-    Raises Refused, or fails the Deferred with it: if Kafka closes the connection (an unknown API, an
+    Raises Refused, or the promise fails with it: if Kafka closes the connection (an unknown API, an
     unsupported version, a body that does not match its API and version), if the request has more than
     MAX_ELEMENTS, or if one of our functions failed.
     """
@@ -115,12 +112,7 @@ def answer(
         header, request = decoded or decode_request(frame, LIGHT_ELEMENTS)
     except TooManyElements:
         turn.is_alone = True
-        return broker.aside.run(partial(decode_request, frame, MAX_ELEMENTS), client.address).addCallbacks(
-            lambda decoded: broker.rounds.run(
-                lambda: now_or_deferred(answer(broker, frame, client, turn, decoded))
-            ),
-            lambda failure: _not_decoded(frame, client, failure.value),
-        )
+        return run(_answer_large(broker, frame, client, turn))
     except MalformedMessage as error:
         return _not_decoded(frame, client, error)
     served = API.get(header.api_key)
@@ -149,14 +141,13 @@ def answer(
             if question is not None and context.stays_the_same and isinstance(reply, bytes):
                 broker.replies.keep(question, client, reply)
             return reply
-        if isinstance(response, Promise):
-            return Promised(response, partial(_encode, broker, header, client, turn))
-        if header.api_key in ALONE:
-            turn.is_alone = True
-        later: Deferred[object] = response
-        return later.addCallbacks(
-            partial(_encode, broker, header, client, turn), partial(_fail, header, client)
-        )
+        if not isinstance(response, Promise):
+            response = run(settled(response))
+            if not isinstance(response, Promise):
+                return _encode(broker, header, client, turn, response)
+            if header.api_key in ALONE:
+                turn.is_alone = True
+        return response.then(partial(_encode, broker, header, client, turn))
     except Refused:
         raise
     except Exception as error:
@@ -178,11 +169,13 @@ def _question(broker: Answering, frame: bytes, client: Client) -> Question | Non
     return Question(frame, broker.node_id, broker.replies.cluster.version, asker)
 
 
-def now_or_deferred(reply: Reply | Deferred[Reply] | Promised) -> Reply | Deferred[Reply]:
-    """Turn a promised reply into a Deferred."""
-    if isinstance(reply, Promised):
-        return reply.promise.deferred().addCallback(reply.encode)
-    return reply
+async def _answer_large(broker: Answering, frame: bytes | bytearray, client: Client, turn: Turn) -> Reply:
+    """Answer a request of many elements, which is decoded aside."""
+    try:
+        decoded = await broker.aside.run(partial(decode_request, frame, MAX_ELEMENTS), client.address)
+    except Exception as error:
+        return _not_decoded(frame, client, error)
+    return await settled(await broker.rounds.run(partial(answer, broker, frame, client, turn, decoded)))
 
 
 def _not_decoded(frame: bytes | bytearray, client: Client, error: BaseException | None) -> bytes:
@@ -198,16 +191,25 @@ def _not_decoded(frame: bytes | bytearray, client: Client, error: BaseException 
 
 def _encode(
     broker: Answering, header: RequestHeader, client: Client, turn: Turn, response: object
-) -> Reply | Deferred[Reply]:
+) -> Reply | Promise[Reply]:
+    """Encode a response. Raises Refused, also if `response` is the exception that came instead."""
     if response is None:
         return None
+    if isinstance(response, Exception):
+        raise response if isinstance(response, Refused) else _failed(header, client, response) from response
     api_key, version, correlation_id = header.api_key, header.api_version, header.correlation_id
     try:
         return encode_reply(api_key, version, correlation_id, response, LIGHT_ELEMENTS, LEAST_ANSWER_BYTES)
     except TooLarge:
         turn.is_alone = True
-        encoding = Deferred.fromCoroutine(encode_large(broker, client, header, response))
-        return encoding.addErrback(lambda failure: _not_encoded(header, client, failure.value))
+        return run(_encode_large(broker, header, client, response))
+    except Exception as error:
+        _not_encoded(header, client, error)
+
+
+async def _encode_large(broker: Answering, header: RequestHeader, client: Client, response: object) -> Reply:
+    try:
+        return await encode_large(broker, client, header, response)
     except Exception as error:
         _not_encoded(header, client, error)
 
@@ -237,12 +239,6 @@ def _unsupported(header: RequestHeader, client: Client) -> bytes:
     why = mistake.line(api=_api(header), first=versions[0], last=versions[-1])
     once = mistake, header.api_key
     raise Refused(f"{client.named(header.client_id)}: {why}", once=once, names=header.client_id)
-
-
-def _fail(header: RequestHeader, client: Client, failure: Failure) -> None:
-    if isinstance(failure.value, Refused):
-        raise failure.value
-    raise _failed(header, client, failure.value) from failure.value
 
 
 def _failed(header: RequestHeader, client: Client, error: BaseException | None) -> Refused:

@@ -17,8 +17,6 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final, Protocol
 
-from twisted.internet.defer import Deferred
-
 from kshim.authentication.mechanism import Answer, AuthenticationFailed, Login, Mechanism, Unreadable
 from kshim.authentication.rules import SaslRules
 from kshim.callers import Client, Refused
@@ -28,7 +26,7 @@ from kshim.callers.principal import ANONYMOUS, USER, Principal
 from kshim.configs.sasl import MAX_RECEIVE_BYTES
 from kshim.storage.clock import Clock
 from kshim.turns import Turn
-from kshim.turns.later import Promised
+from kshim.turns.promise import Promise
 from schemas.api_key import ApiKey, api_title
 from schemas.error_code import ErrorCode
 from schemas.header import RequestHeader
@@ -51,7 +49,7 @@ _ERROR: Final = slice(4, 6)
 """Where an answer to ApiVersions has its error: behind the correlation id."""
 
 Reply = bytes | Pieces | None
-Answered = Reply | Deferred[Reply] | Promised
+Answered = Reply | Promise[Reply]
 
 
 class Stage(Enum):
@@ -134,7 +132,7 @@ class Gate:
         self._began_again_s: float | None = None
 
     def answer(self, frame: bytes | bytearray, client: Client, turn: Turn) -> Answered:
-        """Return the reply to a request or a bare token. Raises Refused, or fails the Deferred with it."""
+        """Return the reply to a request or a bare token. Raises Refused, or the promise fails with it."""
         if self._stage is Stage.OPEN:
             if not self._begins_again(frame):
                 return self._server.answer(frame, client, turn)
@@ -286,7 +284,7 @@ class Gate:
 
     def _fail(
         self, failure: AuthenticationFailed, client_id: str | None = None, last_words: bytes | None = None
-    ) -> Deferred[Reply]:
+    ) -> Promise[Reply]:
         self._failed(failure, client_id)
         return self._later(last_words)
 
@@ -298,13 +296,13 @@ class Gate:
         details = {"mechanism": self._mechanism_name, "as_whom": as_whom, "why": failure}
         self._tell(Mistake.CREDENTIALS, client_id, **details)
 
-    def _later(self, last_words: bytes | None) -> Deferred[Reply]:
+    def _later(self, last_words: bytes | None) -> Promise[Reply]:
         """Close the connection after the delay, with an answer if there is one."""
         refused = self._silently()
         refused.last_words = last_words
-        failed: Deferred[Reply] = Deferred()
-        self._context.clock.callLater(self._context.failure_delay_s, failed.errback, refused)
-        return failed
+        promise: Promise[Reply] = Promise()
+        self._context.clock.callLater(self._context.failure_delay_s, promise.answer_alone, refused)
+        return promise
 
     def _silently(self) -> Refused:
         """Return a refusal that is not logged, because a line about it has been."""

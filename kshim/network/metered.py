@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import logging
 from dataclasses import replace
-from functools import partial
 from time import perf_counter
 from typing import Any, Final
 
 from kshim.answering.views import Answering, ApiFunction
 from kshim.callers import RequestContext
 from kshim.quotas.account import Account
-from kshim.turns.later import Promise, then
+from kshim.turns.promise import run, settled
 from schemas.api_key import ApiKey
 
 logger = logging.getLogger(__name__)
@@ -30,7 +29,7 @@ def metered(function: ApiFunction, api_key: int, size: int) -> ApiFunction:
     """Wrap `function`, so that it counts what its request uses. size: of the frame, in bytes."""
 
     def perform(broker: Answering, context: RequestContext, request: Any) -> object:
-        client, turn = context.client, context.turn
+        client = context.client
         account = None
         if client is not None and api_key not in EXEMPT:
             account = broker.quotas.account(client.principal.name, context.client_id, perf_counter())
@@ -39,16 +38,21 @@ def metered(function: ApiFunction, api_key: int, size: int) -> ApiFunction:
         context.account = account
         if api_key == ApiKey.PRODUCE:
             account.produced(size)
-        response = function(broker, context, request)
-        account.put_aside()
-        if account.throttle_ms:
-            turn.is_alone = True  # as in Kafka, no later request begins before the throttle time is over
-        if isinstance(response, Promise):
-            response = response.deferred()
         counts_time = api_key != ApiKey.PRODUCE or request.acks != NO_REPLY
-        return then(response, partial(_answered, broker, context, account, counts_time))
+        return _counted(broker, context, account, counts_time, function(broker, context, request))
 
     return perform
+
+
+async def _counted(
+    broker: Answering, context: RequestContext, account: Account, counts_time: bool, response: object
+) -> object:
+    """Return the response, or what a promise or a coroutine gives, with the client's throttle time."""
+    response = run(settled(response))
+    account.put_aside()
+    if account.throttle_ms:
+        context.turn.is_alone = True  # as in Kafka, no later request begins before the throttle time is over
+    return _answered(broker, context, account, counts_time, await settled(response))
 
 
 def _answered(

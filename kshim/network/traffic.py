@@ -14,21 +14,16 @@ from functools import partial
 from time import perf_counter
 from typing import Any, TypeVar
 
-from twisted.internet.defer import Deferred, DeferredList
-from twisted.python.failure import Failure
-
 from kshim.callers import Client
 from kshim.network.connection import Dispatch, Response
 from kshim.network.frames import Beginning
 from kshim.storage.durations import Durations
 from kshim.turns import Turn
-from kshim.turns.later import Promised
+from kshim.turns.promise import Promise
 from schemas.api_key import ApiKey
 
 EACH = 17
 """No divisor of the number of requests that clients send together."""
-LATER = frozenset((Deferred, DeferredList, Promised))
-"""Types of answers that come later. The connection reports when they do."""
 _API_KEYS = 256
 """More than there are. The second byte of a frame tells them apart."""
 B = TypeVar("B")
@@ -96,7 +91,7 @@ class Traffic:
             received_bytes += length if type(frame) is not Beginning else frame.size
             if type(reply) is bytes:
                 sent_bytes += len(reply)
-            elif type(reply) in LATER:
+            elif isinstance(reply, Promise):  # the connection reports when it is kept
                 if untimed:
                     left[api_key] += 1
                     turn.made = partial(made, api_key, perf_counter())
@@ -124,7 +119,7 @@ class Traffic:
     ) -> object:
         began_s = perf_counter()
         reply = answer(broker, frame, client, turn)
-        if type(reply) in LATER:
+        if isinstance(reply, Promise):
             turn.made = partial(self._made, api_key, began_s)
             return reply
         api = self._api(api_key)
@@ -133,9 +128,9 @@ class Traffic:
         self._left[api_key] = EACH - 1
         return reply
 
-    def _made(self, api_key: int, began_s: float, reply: Response | Failure) -> None:
+    def _made(self, api_key: int, began_s: float, reply: Response | Exception) -> None:
         """Time a reply that has come later, or count the failure in its place."""
-        if isinstance(reply, Failure):
+        if isinstance(reply, Exception):
             self.refused += 1
             return
         if reply is not None:

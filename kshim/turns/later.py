@@ -7,13 +7,13 @@ costs a third of a Deferred.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from twisted.internet.defer import Deferred, DeferredList, gatherResults
 from twisted.python.failure import Failure
 
 from kshim.storage.interfaces import StorageError
-from schemas.pieces import Pieces
+from kshim.turns.promise import Promise
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -26,57 +26,11 @@ _CLASSES = frozenset({Deferred, DeferredList})
 """Of answers that come later. isinstance() takes five times as long, as Deferred is an abstract class."""
 
 
-Afterwards: TypeAlias = dict[Callable[[], object], None]
-"""What is to be done, once each and in this order, when all answers of one moment have been given."""
-
-
-class Promise(Generic[T]):
-    """An answer that comes later, never fails, and goes to one listener. It is not None."""
-
-    __slots__ = ("_answer", "_arguments", "_listener")
-
-    def __init__(self) -> None:
-        self._answer: T | None = None
-        self._listener: Callable[..., object] | None = None
-
-    def listen(self, listener: Callable[..., object], *arguments: object) -> None:
-        """Have `listener(answer, afterwards, *arguments)` called; at once, if the answer has come already.
-
-        afterwards: takes what the listener wants to do when the other answers of that moment are given, too.
-        """
-        self._listener, self._arguments = listener, arguments
-        if self._answer is not None:
-            at_once: Afterwards = {}
-            listener(self._answer, at_once, *arguments)
-            do_all(at_once)
-
-    def answer(self, answer: T, afterwards: Afterwards) -> None:
-        """Give the answer. Then do all of `afterwards`."""
-        if self._listener is None:
-            self._answer = answer
-        else:
-            self._listener(answer, afterwards, *self._arguments)
-
-    def deferred(self) -> Deferred[T]:
-        """A Deferred of the answer, for those who chain further functions to it."""
-        deferred: Deferred[T] = Deferred()
-        self.listen(lambda answer, _: deferred.callback(answer))
-        return deferred
-
-
-class Promised(NamedTuple):
-    """A reply that comes later."""
-
-    promise: Promise[object]
-    """Of the response."""
-    encode: Callable[[Any], Later[bytes | Pieces | None]]
-    """Makes the reply of the response. Raises Refused."""
-
-
-def do_all(afterwards: Afterwards) -> None:
-    """Do what was put off until all answers were given."""
-    for do in afterwards:
-        do()
+def deferred(promise: Promise[T]) -> Deferred[T]:
+    """A Deferred of a promise's answer, for those who chain further functions to it."""
+    deferred: Deferred[T] = Deferred()
+    promise.listen(deferred.callback)
+    return deferred
 
 
 def then(answer: Later[T], function: Callable[[T], Later[R]]) -> Later[R]:

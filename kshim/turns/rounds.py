@@ -45,12 +45,12 @@ class Rounds:
         """Begin the next round soon, because this one is used up."""
         self._begin_later()
 
-    def run(self, function: Callable[[], R | Deferred[R]]) -> R | Deferred[R]:
+    async def run(self, function: Callable[[], R]) -> R:
         """Call `function()`, which may take a part of the round: now, or if this round is used up, in a later
         one.
         """
         if self.used_s >= ROUND_S:
-            return self.next().addCallback(lambda _: function())
+            await self.next()
         began_s = self._clock.seconds()
         try:
             return function()

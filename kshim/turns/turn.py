@@ -45,4 +45,4 @@ class Turn(Signal):
         self.throttle_ms = 0
         """How long to mute the connection once it is answered (KIP-219). Set it before that."""
         self.made: Callable[[object], None] | None = None
-        """Called with a reply that comes later, or with the Failure that there is instead."""
+        """Called with a reply that comes later, or with the exception that comes instead."""

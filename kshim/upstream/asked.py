@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from twisted.internet.defer import Deferred
-
 from kshim.callers import Client, Refused
 from kshim.network.dispatch import MAX_ELEMENTS, Reply
 from kshim.turns import Turn
-from kshim.turns.later import Promised
+from kshim.turns.promise import Promise
 from kshim.upstream import peek
 from kshim.upstream.here import Here
 from schemas.api_key import api_title
@@ -18,7 +16,7 @@ from schemas.message import MalformedMessage, TooManyElements
 from schemas.registry import decode_request, encode_reply
 
 Decoded = tuple[RequestHeader, Any]
-Answer = Reply | Deferred[Reply] | Promised
+Answer = Reply | Promise[Reply]
 
 
 class Asked(NamedTuple):

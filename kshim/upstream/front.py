@@ -8,18 +8,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 from twisted.internet.defer import Deferred, DeferredList
-from twisted.python.failure import Failure
 
 from kshim.api.api_versions import note_software
 from kshim.callers import Client, Refused, RequestContext
 from kshim.coordination.groups.refusals import DescribeGroup
 from kshim.network import dispatch
-from kshim.network.dispatch import MAX_ELEMENTS, Reply, now_or_deferred
+from kshim.network.dispatch import MAX_ELEMENTS, Reply
 from kshim.turns import Turn
-from kshim.turns.later import Later, Promised, then
+from kshim.turns.later import Later
+from kshim.turns.promise import Promise, run, settled
 from kshim.turns.slices import Slices, in_slices
 from kshim.upstream import peek
 from kshim.upstream.asked import Answer, Asked, Decoded, decode, encode, not_understood, refusal
@@ -31,7 +31,6 @@ from kshim.upstream.interfaces import GroupShards
 from kshim.upstream.learning import Key
 from kshim.upstream.link import LinkError
 from kshim.upstream.own_topic import GUARDED, OwnTopic
-from kshim.upstream.passage import Passed
 from kshim.upstream.rewriting import (
     FIRST_PRODUCE_VERSION_WITH_ENDPOINTS,
     Place,
@@ -140,18 +139,19 @@ class Front:
 
     # ---- the ways
 
-    def _forward(self, asked: Asked) -> Promised:
+    def _forward(self, asked: Asked) -> Promise[Reply]:
         self._check_version(asked)
         relay = asked.client.relay
         whole = asked.decoded is not None
-        return Promised(relay.passage.forward(asked.frame, asked.turn, is_read=whole), _as_it_is)
+        answer: Promise[Reply] = relay.passage.forward(asked.frame, asked.turn, is_read=whole)
+        return answer
 
-    def _rewrite(self, asked: Asked) -> Promised:
+    def _rewrite(self, asked: Asked) -> Promise[Reply]:
         self._check_version(asked)
-        answer = asked.client.relay.passage.forward(asked.frame, asked.turn, is_read=True)
+        answer: Promise[bytes] = asked.client.relay.passage.forward(asked.frame, asked.turn, is_read=True)
         if len(asked.frame) > KEPT_BYTES:
             asked = asked._replace(frame=asked.frame[:KEPT_BYTES], decoded=None)
-        return Promised(answer, partial(self._rewritten, asked))
+        return answer.then(partial(self._rewritten, asked))
 
     def _answer_here(self, asked: Asked) -> Answer:
         return dispatch.answer(self._here, asked.frame, asked.client, asked.turn, asked.decoded)
@@ -165,33 +165,40 @@ class Front:
         if versions is None or asked.api_version not in versions:
             raise refusal(asked, "is a version that was not announced")
 
-    def _rewritten(self, asked: Asked, frame: bytes) -> Later[Reply]:
+    def _rewritten(self, asked: Asked, frame: bytes) -> Answer:
         """Write the upstream's answer anew with kshim's addresses, if it names brokers."""
         api_key, version = asked.api_key, asked.api_version
         if not is_rewritten(api_key, version, frame):
             return frame
-        place = self._brokers.place(asked.broker.node_id, asked.client.advertised)
-
-        def write(decoded: tuple[int, object]) -> Later[Reply]:
-            correlation_id, response = decoded
-            fellows, gone = self._shards.fellows(), self._shards.gone()
-            ours = self._own.marked(api_key, changed(api_key, response, place))
-            rewritten = with_fellows(api_key, ours, fellows, gone, asked.client.listener_name)
-            if rewritten is response:
-                return frame
-            write = partial(encode_response, api_key, version, correlation_id, rewritten)
-            return self._here.aside.run(write, asked.client.address) if is_large else write()
-
-        is_large = len(frame) > LARGE_BYTES
-        read = partial(decode_response, api_key, version, frame)
-        if is_large:
-            decoding = self._here.aside.run(read, asked.client.address)
-            return decoding.addCallbacks(write, partial(_not_read, asked))
+        if len(frame) > LARGE_BYTES:
+            return run(self._rewritten_aside(asked, frame))
         try:
-            decoded = read()
+            correlation_id, response = decode_response(api_key, version, frame)
         except MalformedMessage as error:
             raise not_understood(asked, error) from error
-        return write(decoded)
+        rewritten = self._with_our_addresses(asked, response)
+        if rewritten is response:
+            return frame
+        return encode_response(api_key, version, correlation_id, rewritten)
+
+    async def _rewritten_aside(self, asked: Asked, frame: bytes) -> Reply:
+        api_key, version, address = asked.api_key, asked.api_version, asked.client.address
+        read = partial(decode_response, api_key, version, frame)
+        try:
+            correlation_id, response = await self._here.aside.run(read, address)
+        except MalformedMessage as error:
+            raise not_understood(asked, error) from error
+        rewritten = self._with_our_addresses(asked, response)
+        if rewritten is response:
+            return frame
+        write = partial(encode_response, api_key, version, correlation_id, rewritten)
+        return await self._here.aside.run(write, address)
+
+    def _with_our_addresses(self, asked: Asked, response: object) -> object:
+        place = self._brokers.place(asked.broker.node_id, asked.client.advertised)
+        fellows, gone = self._shards.fellows(), self._shards.gone()
+        ours = self._own.marked(asked.api_key, changed(asked.api_key, response, place))
+        return with_fellows(asked.api_key, ours, fellows, gone, asked.client.listener_name)
 
     # ---- single APIs
 
@@ -225,23 +232,24 @@ class Front:
         if asked.api_version not in VERSIONS[ApiKey.API_VERSIONS]:
             return self._answer_here(asked)
         if not asked.client.relay.is_inside:
-            return self._versions_before_login(asked)
+            return run(self._versions_before_login(asked))
         if asked.api_version >= FIRST_VERSION_WITH_SOFTWARE:
             note_software(asked.client, (asked.decoded or decode(asked))[1])
         return self._rewrite(asked)
 
-    def _versions_before_login(self, asked: Asked) -> Later[Reply]:
+    async def _versions_before_login(self, asked: Asked) -> Reply:
         header, request = asked.decoded or decode(asked)
         is_named = asked.api_version >= FIRST_VERSION_WITH_SOFTWARE
         if is_named and not note_software(asked.client, request):
             return encode(header, ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST))
         place = self._brokers.place(asked.broker.node_id, asked.client.advertised)
-        found = self._versions.of(asked.broker.node_id)
-        if isinstance(found, Deferred):
-            found.addErrback(partial(_not_known, asked))
-        return then(found, lambda response: encode(header, versions_for(header.api_version, response, place)))
+        try:
+            response = await self._versions.of(asked.broker.node_id)
+        except LinkError as error:
+            raise refusal(asked, f"cannot be answered: {error}") from error
+        return encode(header, versions_for(header.api_version, response, place))
 
-    def _add_offsets(self, asked: Asked) -> Promised:
+    def _add_offsets(self, asked: Asked) -> Promise[Reply]:
         """Add the group's shard to the transaction, so that the upstream writes its end there. The upstream's
         transaction coordinator answers.
         """
@@ -250,8 +258,9 @@ class Front:
         shard = self._here.groups.shard_for(request.group_id)
         added = as_partition(request, self._shards.topic, shard)
         head = replace(header, api_key=ApiKey.ADD_PARTITIONS_TO_TXN, api_version=ADD_PARTITIONS)
-        answer = asked.client.relay.passage.forward(encode_request(head, added), asked.turn, is_read=True)
-        return Promised(answer, partial(_offsets_added, asked, header))
+        passage = asked.client.relay.passage
+        answer: Promise[bytes] = passage.forward(encode_request(head, added), asked.turn, is_read=True)
+        return answer.then(partial(_offsets_added, asked, header))
 
     def _find_coordinator(self, asked: Asked) -> Answer:
         """Find groups' coordinators: another kshim process, or this one at the port of a running broker."""
@@ -262,7 +271,7 @@ class Front:
         keys = request.coordinator_keys if header.api_version >= FIRST_FIND_WITH_KEYS else (request.key,)
         find = partial(self._coordinator, place, asked.client.listener_name)
         found = in_slices(self._here.rounds, asked.turn, keys, find, lambda key: KEY_US + len(key) // 8)
-        return then(found, partial(_encode_found, header))
+        return run(_encode_found(header, found))
 
     def _coordinator(self, place: Place, listener_name: str, group_id: str) -> Coordinator:
         shard = self._here.groups.shard_for(group_id)
@@ -276,7 +285,7 @@ class Front:
             return Coordinator(key=group_id, node_id=-1, port=-1, error_code=error, error_message=why)
         return Coordinator(key=group_id, node_id=node_id, host=found.host, port=found.port, error_message="")
 
-    def _list_groups(self, asked: Asked) -> Deferred[Reply]:
+    def _list_groups(self, asked: Asked) -> Answer:
         """List the groups of one port; tools ask all ports, and join the answers.
 
         A port lists the groups whose coordinator clients find at it, and the groups of its upstream broker
@@ -284,7 +293,7 @@ class Front:
         anchor: those that it coordinates, and those of the upstream that it would coordinate.
         """
         decoded = asked.decoded or decode(asked)
-        return Deferred.fromCoroutine(self._list(asked, *decoded))
+        return run(self._list(asked, *decoded))
 
     async def _list(self, asked: Asked, header: RequestHeader, request: ListGroupsRequest) -> Reply:
         here, at = asked.broker.node_id, self._brokers
@@ -325,11 +334,7 @@ class Front:
             decoded = asked.decoded or decode_request(asked.frame, dispatch.LIGHT_ELEMENTS)
         except TooManyElements:
             asked.turn.is_alone = True
-            decode = partial(decode_request, asked.frame, MAX_ELEMENTS)
-            return self._here.aside.run(decode, asked.client.address).addCallbacks(
-                lambda decoded: now_or_deferred(self._about_topics(asked._replace(decoded=decoded))),
-                lambda _: now_or_deferred(self._answer_here(asked)),  # its answer reports the fault
-            )
+            return run(self._about_many_topics(asked))
         except MalformedMessage:
             return self._answer_here(asked)
         age_s = 0 if asked.api_key == ApiKey.OFFSET_FETCH else FRESH_S
@@ -338,9 +343,22 @@ class Front:
         known = self._confirming.know(list(self._named(*decoded)), age_s)
         if known is None:
             return self._answer_knowing(asked, decoded)
-        return known.addCallbacks(
-            lambda _: now_or_deferred(self._answer_knowing(asked, decoded)), partial(_not_learned, asked)
-        )
+        return run(self._answer_learning(asked, decoded, known))
+
+    async def _about_many_topics(self, asked: Asked) -> Reply:
+        decode = partial(decode_request, asked.frame, MAX_ELEMENTS)
+        try:
+            decoded = await self._here.aside.run(decode, asked.client.address)
+        except Exception:  # its answer reports the fault
+            return await settled(self._answer_here(asked))
+        return await settled(self._about_topics(asked._replace(decoded=decoded)))
+
+    async def _answer_learning(self, asked: Asked, decoded: Decoded, known: Deferred[None]) -> Reply:
+        try:
+            await known
+        except LinkError as error:
+            raise refusal(asked, f"names topics that cannot be asked for: {error}") from error
+        return await settled(self._answer_knowing(asked, decoded))
 
     def _answer_knowing(self, asked: Asked, decoded: Decoded) -> Answer:
         """Answer a request whose topics are known. Before offsets are fetched, the ends of open transactions
@@ -355,10 +373,12 @@ class Front:
         open_in = [shard for shard in shards if self._shards.has_open_transactions(shard)]
         if not open_in:
             return self._answer_here(asked)
-        read = DeferredList(
-            [self._shards.journal.append(shard, (), 0) for shard in open_in], consumeErrors=True
-        )
-        return read.addCallback(lambda _: now_or_deferred(self._answer_here(asked)))
+        return run(self._answer_proven(asked, open_in))
+
+    async def _answer_proven(self, asked: Asked, shards: Iterable[int]) -> Reply:
+        proofs = [self._shards.journal.append(shard, (), 0) for shard in shards]
+        await DeferredList(proofs, consumeErrors=True)
+        return await settled(self._answer_here(asked))
 
     def _named(self, header: RequestHeader, request: Any) -> Iterator[Key]:
         """Yield the topics that have to be known, by name or by id."""
@@ -384,10 +404,6 @@ def _committed(committed: Mapping[tuple[str, int], object], topics: Iterable[Any
     )
 
 
-def _as_it_is(response: bytes | Passed) -> Reply:
-    return response  # type: ignore[return-value]
-
-
 def _context(asked: Asked, header: RequestHeader) -> RequestContext:
     client = asked.client
     return RequestContext(
@@ -401,11 +417,11 @@ def _context(asked: Asked, header: RequestHeader) -> RequestContext:
     )
 
 
-def _encode_found(header: RequestHeader, found: list[Coordinator]) -> Reply:
+async def _encode_found(header: RequestHeader, found: Later[list[Coordinator]]) -> Reply:
     """Encode the answer. Up to v3 there is one key, and its coordinator is the answer itself."""
     if header.api_version >= FIRST_FIND_WITH_KEYS:
-        return encode(header, FindCoordinatorResponse(coordinators=tuple(found)))
-    (one,) = found
+        return encode(header, FindCoordinatorResponse(coordinators=tuple(await settled(found))))
+    (one,) = await settled(found)
     message = one.error_message if one.error_code else "NONE"
     response = FindCoordinatorResponse(
         error_code=one.error_code, error_message=message, node_id=one.node_id, host=one.host, port=one.port
@@ -419,18 +435,3 @@ def _offsets_added(asked: Asked, header: RequestHeader, frame: bytes) -> Reply:
     except MalformedMessage as error:
         raise not_understood(asked, error) from error
     return encode(header, as_offsets(response, header.api_version))
-
-
-def _not_read(asked: Asked, failure: Failure) -> Reply:
-    failure.trap(MalformedMessage)
-    raise not_understood(asked, failure.value)
-
-
-def _not_known(asked: Asked, failure: Failure) -> NoReturn:
-    failure.trap(LinkError)
-    raise refusal(asked, f"cannot be answered: {failure.value}")
-
-
-def _not_learned(asked: Asked, failure: Failure) -> Reply:
-    failure.trap(LinkError)
-    raise refusal(asked, f"names topics that cannot be asked for: {failure.value}")

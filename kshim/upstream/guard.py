@@ -10,11 +10,9 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import NoReturn
 
-from twisted.internet.defer import Deferred
-
-from kshim.network.dispatch import LIGHT_ELEMENTS, MAX_ELEMENTS, Reply, now_or_deferred
+from kshim.network.dispatch import LIGHT_ELEMENTS, MAX_ELEMENTS, Reply
 from kshim.turns.aside import Aside
-from kshim.turns.later import then
+from kshim.turns.promise import run, settled
 from kshim.upstream.asked import Answer, Asked, Decoded, encode, not_understood, refusal
 from kshim.upstream.own_topic import OwnTopic, Split, joined, split
 from kshim.upstream.own_topic import refusal as refused_whole
@@ -45,14 +43,17 @@ class Guard:
             decoded = asked.decoded or decode_request(asked.frame, LIGHT_ELEMENTS)
         except TooManyElements:
             asked.turn.is_alone = True
-            later: Deferred[Decoded] = self._aside.run(partial(decode_request, asked.frame, MAX_ELEMENTS))
-            return later.addCallbacks(
-                lambda decoded: now_or_deferred(self._divide(pass_on, asked, decoded)),
-                lambda failure: _not_read(asked, failure.value),
-            )
+            return run(self._answer_large(pass_on, asked))
         except MalformedMessage as error:
             _not_read(asked, error)
         return self._divide(pass_on, asked, decoded)
+
+    async def _answer_large(self, pass_on: PassOn, asked: Asked) -> Reply:
+        try:
+            decoded = await self._aside.run(partial(decode_request, asked.frame, MAX_ELEMENTS))
+        except Exception as error:
+            _not_read(asked, error)
+        return await settled(self._divide(pass_on, asked, decoded))
 
     def _divide(self, pass_on: PassOn, asked: Asked, decoded: Decoded) -> Answer:
         header, request = decoded
@@ -63,12 +64,11 @@ class Guard:
             raise refusal(asked, f"writes to {self._own.name}, which only kshim does")
         if found.rest is None:
             return encode(header, refused_whole(header.api_key, header.api_version, found.refused))
-        return self._pass_rest(pass_on, asked, header, found)
+        return run(self._pass_rest(pass_on, asked, header, found))
 
-    def _pass_rest(self, pass_on: PassOn, asked: Asked, header: RequestHeader, found: Split) -> Answer:
+    async def _pass_rest(self, pass_on: PassOn, asked: Asked, header: RequestHeader, found: Split) -> Reply:
         rest = asked._replace(frame=encode_request(header, found.rest), decoded=(header, found.rest))
-        answer = now_or_deferred(pass_on(rest))
-        return then(answer, partial(_with_refused, asked, header, found.refused))
+        return _with_refused(asked, header, found.refused, await settled(pass_on(rest)))
 
 
 def _with_refused(asked: Asked, header: RequestHeader, refused: Sequence[object], reply: Reply) -> Reply:

@@ -20,7 +20,7 @@ from kshim.network.client_socket import Piece
 from kshim.network.frames import Beginning
 from kshim.storage.clock import Clock
 from kshim.turns import Turn
-from kshim.turns.later import Afterwards, Promise, do_all
+from kshim.turns.promise import Afterwards, Promise
 from kshim.upstream.lost import Lost, lost_by
 from kshim.upstream.passage_states import (
     ENDED,
@@ -177,9 +177,8 @@ class Passage(Protocol):
 
     def passed(self, passed_bytes: int) -> None:
         """See `splicing.Passing`."""
-        afterwards: Afterwards = {}
-        self._take(self._responses.passed(passed_bytes), afterwards)
-        do_all(afterwards)
+        if (do := self._take(self._responses.passed(passed_bytes))) is not None:
+            do()
         self._receive_or_not()
 
     # ---- the login
@@ -219,7 +218,7 @@ class Passage(Protocol):
             return
         promise: Promise[Any] = Promise()
         promise.listen(
-            lambda answer, _: self._go_on_with_login(
+            lambda answer: self._go_on_with_login(
                 session, lambda: session.answer(answer, self._clock.seconds()), self._expected.appendleft
             )
         )
@@ -320,16 +319,18 @@ class Passage(Protocol):
         if self._is_responding:
             return
         self._is_responding = True
-        afterwards: Afterwards = {}
+        afterwards: dict[Callable[[], object], None] = {}
         try:
             while self._may_leave() and (received := self._responses.take()) is not None:
-                self._take(received, afterwards)
+                if (do := self._take(received)) is not None:
+                    afterwards[do] = None
         except BadResponse as error:
             self.lose(Lost(f"sent what is no response to a request: {error}"))
             self.transport.abortConnection()
         finally:
             self._is_responding = False
-        do_all(afterwards)
+        for do in afterwards:
+            do()
         self._receive_or_not()
 
     def _may_leave(self) -> bool:
@@ -343,26 +344,26 @@ class Passage(Protocol):
         first = self._expected[0]
         return first.is_read or first.turn is None or self._client.is_next(first.turn)
 
-    def _take(self, received: bytes | Part, afterwards: Afterwards) -> None:
+    def _take(self, received: bytes | Part) -> Afterwards:
         if not self._expected:
             raise BadResponse("no request waits for one")
         if isinstance(received, bytes):
-            self._expected.popleft().promise.answer(received, afterwards)
-            return
+            return self._expected.popleft().promise.answer(received)
         if self._expected[0].is_read:
-            self._collect(received, afterwards)
-            return
+            return self._collect(received)
         self._client.pass_on(received.data)
         if received.is_last and self._state not in ENDED:
-            self._expected.popleft().promise.answer(Passed(received.size), afterwards)
+            return self._expected.popleft().promise.answer(Passed(received.size))
+        return None
 
-    def _collect(self, part: Part, afterwards: Afterwards) -> None:
+    def _collect(self, part: Part) -> Afterwards:
         if self._collected is None:
             self._collected = bytearray()
         self._collected += part.data
-        if part.is_last:
-            whole, self._collected = bytes(memoryview(self._collected)[4:]), None
-            self._expected.popleft().promise.answer(whole, afterwards)
+        if not part.is_last:
+            return None
+        whole, self._collected = bytes(memoryview(self._collected)[4:]), None
+        return self._expected.popleft().promise.answer(whole)
 
     def _receive_or_not(self) -> None:
         """Receive from the broker only if all that was received could be handed over."""

@@ -15,6 +15,7 @@ from kshim.callers.principal import ANONYMOUS
 from kshim.network.connection import ENDED, Connection, InFlight, Response, Shared
 from kshim.network.states import Event, State
 from kshim.turns import Turn
+from kshim.turns.promise import Afterwards
 from kshim.upstream.passage import Passage, Passed
 from kshim.upstream.requests import Requests
 from kshim.upstream.splicing import SplicingSocket, Way
@@ -163,10 +164,11 @@ class Relay(Connection):
         while self._state is State.READING and (part := self._frames.next_part()) is not None:
             passage.send_part(part)
 
-    def _take(self, reply: Response, request: InFlight) -> None:
-        super()._take(reply, request)
+    def _answered(self, reply: Response | Exception, request: InFlight) -> Afterwards:
+        do = super()._answered(reply, request)
         if self._passage is not None:
             self._passage.go_on()
+        return do
 
     def _put(self, reply: Response) -> None:
         if not isinstance(reply, Passed):

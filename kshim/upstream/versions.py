@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from twisted.internet.defer import Deferred, fail
+from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
 from kshim.storage.clock import TimerClock
-from kshim.turns.later import Later
+from kshim.turns.promise import Promise
 from kshim.upstream.link import Link, LinkError
 from schemas.messages.api_versions import ApiVersionsResponse
 
@@ -30,7 +30,7 @@ class _Broker:
     fault: LinkError | None = None
     """Why the last question failed; None if it was answered."""
     is_asked: bool = False
-    waiting: list[Deferred[ApiVersionsResponse]] = field(default_factory=list)
+    waiting: list[Promise[ApiVersionsResponse]] = field(default_factory=list)
 
 
 class BrokerVersions:
@@ -42,9 +42,9 @@ class BrokerVersions:
         self._connect = connect
         self._brokers: dict[int, _Broker] = {}
 
-    def of(self, node_id: int) -> Later[ApiVersionsResponse]:
+    async def of(self, node_id: int) -> ApiVersionsResponse:
         """Return a broker's answer. An old answer is returned once more while the broker is asked again.
-        Errbacks LinkError.
+        Raises LinkError.
         """
         broker = self._brokers.setdefault(node_id, _Broker())
         age_s = self._clock.seconds() - broker.asked_s
@@ -53,10 +53,11 @@ class BrokerVersions:
         if broker.answer is not None:
             return broker.answer
         if not broker.is_asked:
-            return fail(broker.fault)
-        answer: Deferred[ApiVersionsResponse] = Deferred()
+            assert broker.fault is not None
+            raise broker.fault
+        answer: Promise[ApiVersionsResponse] = Promise()
         broker.waiting.append(answer)
-        return answer
+        return await answer
 
     def _ask(self, node_id: int, broker: _Broker) -> None:
         broker.is_asked, broker.asked_s = True, self._clock.seconds()
@@ -77,7 +78,4 @@ class BrokerVersions:
         broker.is_asked = False
         waiting, broker.waiting = broker.waiting, []
         for each in waiting:
-            if broker.answer is not None:
-                each.callback(broker.answer)
-            else:
-                each.errback(broker.fault)
+            each.answer_alone(broker.answer or broker.fault)

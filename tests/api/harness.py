@@ -5,12 +5,12 @@ In a `HeldStore`, writes become durable, or fail, only when the test says so.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from itertools import count
 from typing import Any
 from uuid import UUID
 
-from twisted.internet.defer import Deferred, execute, succeed
+from twisted.internet.defer import Deferred, execute, fail, succeed
 from twisted.internet.task import Clock
 from twisted.python.failure import Failure
 
@@ -32,7 +32,7 @@ from kshim.storage.memory import MemoryLog, MemoryMetadata, MemoryStore
 from kshim.storage.producers import Produced, Producers
 from kshim.turns import Turn
 from kshim.turns.aside import OURS
-from kshim.turns.later import Promise, Promised
+from kshim.turns.promise import Promise, run
 from kshim.turns.rounds import Rounds
 from kshim.turns.unread import Unread
 from schemas.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
@@ -166,10 +166,24 @@ def result(answer: Any) -> Any:
 
 
 def later(answer: Any) -> Any:
-    """A Deferred in place of a promise, of a response or of a reply."""
-    if isinstance(answer, Promised):
-        return answer.promise.deferred().addCallback(answer.encode)
-    return answer.deferred() if isinstance(answer, Promise) else answer
+    """A Deferred in place of a promise, or of a coroutine that waits or fails."""
+    if isinstance(answer, Coroutine):
+        try:
+            answer = run(answer)
+        except Exception:
+            return fail()
+    if not isinstance(answer, Promise):
+        return answer
+    deferred: Deferred[Any] = Deferred()
+
+    def answered(answer: Any) -> None:
+        if isinstance(answer, Exception):
+            deferred.errback(answer)
+        else:
+            deferred.callback(answer)
+
+    answer.listen(answered)
+    return deferred
 
 
 def collect(answer: Any) -> list[Any]:

@@ -251,7 +251,7 @@ def test_a_promised_answer_is_delayed_from_when_it_comes(world: World) -> None:
     peer = world.connect()
     peer.beat()
     world.advance(2000)
-    world.groups.promises[0].answer(HeartbeatResponse(error_code=27), {})
+    world.groups.promises[0].answer_alone(HeartbeatResponse(error_code=27))
     assert peer.received() == []
     world.advance(500)
     ((_, response),) = peer.received()
@@ -305,7 +305,7 @@ def test_a_dropped_promise(world: World) -> None:
     world.add(api="Heartbeat", drop=True)
     peer = world.connect()
     peer.beat()
-    world.groups.promises[0].answer(HeartbeatResponse(), {})
+    world.groups.promises[0].answer_alone(HeartbeatResponse())
     assert peer.received() == []
 
 
@@ -325,7 +325,7 @@ def test_a_connection_is_closed_when_a_promise_is_kept(world: World) -> None:
     peer = world.connect()
     peer.beat()
     assert not peer.is_closed
-    world.groups.promises[0].answer(HeartbeatResponse(), {})
+    world.groups.promises[0].answer_alone(HeartbeatResponse())
     assert peer.is_closed
     assert peer.received() == []
 

@@ -22,7 +22,7 @@ from kshim.network.intake import Intake
 from kshim.network.listeners import BrokerListeners, Listener
 from kshim.network.pace import AddressRates, Pace
 from kshim.network.places import Places
-from kshim.turns.later import Promise
+from kshim.turns.promise import Promise
 from schemas.api_key import ApiKey
 from schemas.header import RequestHeader
 from schemas.message import definition

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 
-from twisted.internet.defer import Deferred
 from twisted.internet.error import ConnectionDone
 from twisted.internet.task import Clock
 from twisted.python.failure import Failure
@@ -13,6 +12,7 @@ from kshim.configs.endpoint import Endpoint
 from kshim.network.connection import Connection, Shared
 from kshim.network.intake import Intake
 from kshim.turns import Turn
+from kshim.turns.promise import Promise
 from kshim.turns.rounds import Rounds
 from kshim.turns.unread import Unread
 from schemas.pieces import Pieces
@@ -31,7 +31,7 @@ class Server:
         self.clock = Clock()
         self.requests: list[bytes] = []
         self.signals: list[Turn] = []
-        self.parked: dict[bytes, Deferred[Reply]] = {}
+        self.parked: dict[bytes, Promise[Reply]] = {}
         self.answers: Callable[[bytes], Reply] | None = None
         self.answers_alone = b""
         self.throttles: dict[bytes, int] = {}
@@ -53,9 +53,7 @@ class Server:
         self.transport = Transport()
         self.connection.makeConnection(self.transport)
 
-    def answer(
-        self, request_frame: bytes | memoryview, client: Client, turn: Turn
-    ) -> Reply | Deferred[Reply]:
+    def answer(self, request_frame: bytes | memoryview, client: Client, turn: Turn) -> Reply | Promise[Reply]:
         request = bytes(request_frame)
         self.requests.append(request)
         self.signals.append(turn)
@@ -63,7 +61,7 @@ class Server:
         turn.throttle_ms = self.throttles.get(request, 0)
         if self.answers:
             return self.answers(request)
-        self.parked[request] = Deferred()
+        self.parked[request] = Promise()
         return self.parked[request]
 
     def send(self, *payloads: bytes) -> None:

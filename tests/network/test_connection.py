@@ -13,7 +13,7 @@ from kshim.configs.endpoint import Endpoint
 from kshim.network.connection import MAX_HELD_BYTES, MAX_IN_FLIGHT, Connection
 from kshim.network.intake import MODEST_BYTES
 from kshim.network.states import State
-from kshim.turns.later import Afterwards, Promise, Promised, do_all
+from kshim.turns.promise import Promise
 from kshim.turns.rounds import ROUND_S, SHARE_S
 from schemas.pieces import Pieces
 from tests.network.frames import frame
@@ -44,15 +44,17 @@ def test_replies_of_one_turn_leave_in_one_write(server: Server) -> None:
 def test_promised_replies_of_one_moment_leave_in_one_write(server: Server) -> None:
     promises: list[Promise[bytes]] = [Promise() for _ in range(3)]
     waiting = iter(promises)
-    server.connection.shared.answer = lambda *_: Promised(next(waiting), bytes.upper)
+    server.connection.shared.answer = lambda *_: next(waiting).then(bytes.upper)
     writes: list[list[bytes]] = []
     server.transport.writeSequence = writes.append
     server.send(b"a", b"b", b"c")
-    afterwards: Afterwards = {}
-    for promise, answer in zip(reversed(promises), (b"c", b"b", b"a"), strict=True):
-        promise.answer(answer, afterwards)
+    afterwards = {
+        promise.answer(answer) for promise, answer in zip(reversed(promises), (b"c", b"b", b"a"), strict=True)
+    }
     assert writes == []
-    do_all(afterwards)
+    (send,) = afterwards
+    assert send is not None
+    send()
     assert [b"".join(write) for write in writes] == [frame(b"A") + frame(b"B") + frame(b"C")]
 
 
@@ -62,11 +64,9 @@ def test_a_promised_reply_that_cannot_be_made_closes(server: Server) -> None:
     def encode(_: object) -> bytes:
         raise Refused("no reply")
 
-    server.connection.shared.answer = lambda *_: Promised(promise, encode)
+    server.connection.shared.answer = lambda *_: promise.then(encode)
     server.send(b"a")
-    afterwards: Afterwards = {}
-    promise.answer(b"a", afterwards)
-    do_all(afterwards)
+    promise.answer_alone(b"a")
     assert server.transport.disconnecting
     assert server.sent() == b""
 
@@ -99,10 +99,10 @@ def test_a_connection_waits_for_its_round_while_others_have_used_the_last_one(se
 
 def test_replies_leave_in_the_order_of_the_requests(server: Server) -> None:
     server.send(b"a", b"b", b"c")
-    server.parked[b"c"].callback(b"C")
-    server.parked[b"b"].callback(b"B")
+    server.parked[b"c"].answer_alone(b"C")
+    server.parked[b"b"].answer_alone(b"B")
     assert server.sent() == b""
-    server.parked[b"a"].callback(b"A")
+    server.parked[b"a"].answer_alone(b"A")
     assert server.sent() == frame(b"A") + frame(b"B") + frame(b"C")
 
 
@@ -111,9 +111,9 @@ def test_a_request_that_is_answered_alone(server: Server) -> None:
     server.answers_alone = b"b"
     server.send(b"a", b"b", b"c", b"d")
     assert server.requests == [b"a", b"b"]
-    server.parked[b"a"].callback(b"A")
+    server.parked[b"a"].answer_alone(b"A")
     assert server.requests == [b"a", b"b"]
-    server.parked[b"b"].callback(b"B")
+    server.parked[b"b"].answer_alone(b"B")
     assert server.requests == [b"a", b"b", b"c", b"d"]
     assert server.sent() == frame(b"A") + frame(b"B")
 
@@ -135,7 +135,7 @@ def test_a_throttled_reply_that_comes_later_mutes_when_it_leaves(server: Server)
     server.throttles, server.answers_alone = {b"a": 500}, b"a"
     server.send(b"a", b"b")
     server.clock.advance(3)
-    server.parked[b"a"].callback(b"A")
+    server.parked[b"a"].answer_alone(b"A")
     assert server.sent() == frame(b"A")
     server.clock.advance(0.4)
     assert server.requests == [b"a"]
@@ -147,7 +147,7 @@ def test_the_longest_of_several_throttle_times_counts(server: Server) -> None:
     server.throttles = {b"a": 500, b"b": 2000, b"c": 100}
     server.send(b"a", b"b", b"c")
     for request in (b"a", b"b", b"c"):
-        server.parked[request].callback(request)
+        server.parked[request].answer_alone(request)
     server.send(b"d")
     server.clock.advance(1.9)
     assert server.requests == [b"a", b"b", b"c"]
@@ -187,23 +187,23 @@ def test_whatever_order_they_are_answered_in(order: list[int], silent: set[int])
     requests = [bytes([65 + i]) for i in range(6)]
     server.send(*requests)
     for i in order:
-        server.parked[requests[i]].callback(None if i in silent else requests[i])
+        server.parked[requests[i]].answer_alone(None if i in silent else requests[i])
     assert server.sent() == b"".join(frame(r) for i, r in enumerate(requests) if i not in silent)
 
 
 def test_a_request_without_reply_keeps_its_place(server: Server) -> None:
     server.send(b"a", b"acks=0", b"c")
-    server.parked[b"c"].callback(b"C")
-    server.parked[b"a"].callback(b"A")
+    server.parked[b"c"].answer_alone(b"C")
+    server.parked[b"a"].answer_alone(b"A")
     assert server.sent() == frame(b"A")
-    server.parked[b"acks=0"].callback(None)
+    server.parked[b"acks=0"].answer_alone(None)
     assert server.sent() == frame(b"C")
 
 
 def test_a_request_behind_a_parked_one_is_seen_and_may_complete_it(server: Server) -> None:
 
     def leave(request: bytes) -> Reply:
-        server.parked[b"join"].callback(b"aborted")
+        server.parked[b"join"].answer_alone(b"aborted")
         return b"left"
 
     server.send(b"join")
@@ -215,16 +215,16 @@ def test_a_request_behind_a_parked_one_is_seen_and_may_complete_it(server: Serve
 def test_a_parked_request_learns_that_another_is_behind_it(server: Server) -> None:
     server.send(b"fetch")
     assert not server.signals[0].fired
-    server.signals[0].watch(lambda: server.parked[b"fetch"].callback(b"empty"))
+    server.signals[0].watch(lambda: server.parked[b"fetch"].answer_alone(b"empty"))
     server.send(b"metadata")
     assert server.sent() == frame(b"empty")
-    server.parked[b"metadata"].callback(b"M")
+    server.parked[b"metadata"].answer_alone(b"M")
     assert server.sent() == frame(b"M")
 
 
 def test_a_parked_request_learns_that_its_connection_is_lost(server: Server) -> None:
     server.send(b"fetch")
-    server.signals[0].watch(lambda: server.parked[b"fetch"].callback(b"empty"))
+    server.signals[0].watch(lambda: server.parked[b"fetch"].answer_alone(b"empty"))
     server.lose()
     assert server.signals[0].fired
     assert server.sent() == b""
@@ -236,12 +236,12 @@ def test_no_more_requests_are_in_flight_than_the_bound(server: Server) -> None:
     server.send(*requests)
     assert server.requests == requests[:MAX_IN_FLIGHT]
     assert not server.transport.reads
-    server.parked[requests[0]].callback(b"first")
+    server.parked[requests[0]].answer_alone(b"first")
     assert server.sent() == frame(b"first")
     assert server.requests == requests[: MAX_IN_FLIGHT + 1]
     assert not server.transport.reads
     for request in requests[1:]:
-        server.parked[request].callback(request)
+        server.parked[request].answer_alone(request)
     assert server.requests == requests
     assert server.transport.reads
     assert server.sent() == b"".join(map(frame, requests[1:]))
@@ -256,7 +256,7 @@ def test_no_more_bytes_are_held_than_the_bound() -> None:
     server.send(*[b"fetch"] * 20)
     assert len(server.requests) == 5
     assert not server.transport.reads
-    server.parked[b"join"].callback(b"joined")
+    server.parked[b"join"].answer_alone(b"joined")
     assert len(server.requests) == 21
     assert server.transport.reads
 
@@ -303,7 +303,7 @@ def test_replies_that_are_not_read_are_counted(server: Server) -> None:
 def test_what_a_client_has_read_of_its_replies_counts_no_more(server: Server) -> None:
     server.send(b"a")
     server.connection.pauseProducing()
-    server.parked[b"a"].callback(b"r" * 1000)
+    server.parked[b"a"].answer_alone(b"r" * 1000)
     server.transport.unsent_bytes = 1000
     assert (server.connection.unread_bytes(), server.unread.bytes) == (1000, 1000)
     server.transport.unsent_bytes = 300
@@ -318,7 +318,7 @@ def test_whoever_keeps_memory_without_reading_is_cut_off(
     assert server.unread.holders == {server.connection}
     server.send(b"a")
     server.connection.pauseProducing()
-    server.parked[b"a"].callback(b"r" * 1000)
+    server.parked[b"a"].answer_alone(b"r" * 1000)
     server.connection.abort_slow("reads too little")
     assert server.transport.aborted
     assert server.unread.bytes == 0
@@ -332,9 +332,9 @@ def test_whoever_keeps_memory_without_reading_is_cut_off(
 def test_requests_and_replies_in_flight_are_counted(server: Server) -> None:
     server.send(b"a", b"bb", b"ccc")
     assert server.unread.bytes == 6
-    server.parked[b"bb"].callback(bytes(1000))
+    server.parked[b"bb"].answer_alone(bytes(1000))
     assert server.unread.bytes == 1004
-    server.parked[b"a"].callback(bytes(500))
+    server.parked[b"a"].answer_alone(bytes(500))
     assert server.unread.bytes == 3
     server.lose()
     assert server.unread.bytes == 0
@@ -454,14 +454,14 @@ def test_a_refused_request_closes_with_one_line(server: Server, caplog: pytest.L
     assert server.requests == [b"parked", b"bad"]
     assert [r.getMessage() for r in caplog.records] == ["closed the connection of client x: bad"]
     assert caplog.records[0].exc_info is None
-    server.parked[b"parked"].callback(b"too late")
+    server.parked[b"parked"].answer_alone(b"too late")
     assert server.sent() == b""
 
 
 def test_only_the_first_reason_to_close_is_told(server: Server, caplog: pytest.LogCaptureFixture) -> None:
     server.send(b"a", b"b")
-    server.parked[b"b"].errback(Refused("client x: first"))
-    server.parked[b"a"].errback(Refused("client x: second"))
+    server.parked[b"b"].answer_alone(Refused("client x: first"))
+    server.parked[b"a"].answer_alone(Refused("client x: second"))
     assert caplog.messages == ["closed the connection of client x: first"]
 
 
@@ -470,7 +470,7 @@ def test_a_request_that_fails_after_its_client_is_gone(
 ) -> None:
     server.send(b"a")
     server.lose()
-    server.parked[b"a"].errback(Refused("client x: too late"))
+    server.parked[b"a"].answer_alone(Refused("client x: too late"))
     assert caplog.messages == []
 
 
@@ -488,7 +488,7 @@ def test_a_fault_of_ours_is_logged_with_its_traceback(
         server.send(b"a")
         refused = Refused("client x: Heartbeat: failed", logging.ERROR)
         refused.__cause__ = KeyError("member")
-        server.parked[b"a"].errback(refused)
+        server.parked[b"a"].answer_alone(refused)
     assert server.transport.disconnecting
     (record,) = caplog.records
     assert record.levelname == "ERROR"

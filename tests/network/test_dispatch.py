@@ -8,9 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
-from twisted.python.failure import Failure
 
 from kshim.answering.replies import Replies
 from kshim.callers import Client, Refused, RequestContext
@@ -23,6 +21,7 @@ from kshim.network import dispatch, large_answers
 from kshim.network.dispatch import API, answer
 from kshim.storage.interfaces import StorageError
 from kshim.turns import Turn, unread
+from kshim.turns.promise import Promise
 from kshim.turns.rounds import Rounds
 from kshim.turns.unread import LOOK_S, MOST_BYTES, Unread
 from schemas.api_key import ApiKey, api_title
@@ -188,12 +187,12 @@ def test_a_null_client_id_is_empty(heartbeats: list[Any]) -> None:
 
 
 def test_a_response_that_comes_later(monkeypatch: pytest.MonkeyPatch) -> None:
-    parked: Deferred[Any] = Deferred()
+    parked: Promise[Any] = Promise()
     served_by(lambda *_: parked, monkeypatch)
     replies: list[Any] = []
-    ask(HEARTBEAT_V0).addCallback(replies.append)
+    ask(HEARTBEAT_V0).listen(replies.append)
     assert replies == []
-    parked.callback(HeartbeatResponse(error_code=16))
+    parked.answer_alone(HeartbeatResponse(error_code=16))
     assert replies == [bytes.fromhex("000000070010")]
 
 
@@ -228,7 +227,7 @@ def test_a_fault_of_ours_names_the_request(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_a_function_may_refuse(monkeypatch: pytest.MonkeyPatch) -> None:
     """Produce with acks=0 does so: it has no other way to report an error."""
-    refused, parked = Refused("acks=0: not the leader"), Deferred[Any]()
+    refused, parked = Refused("acks=0: not the leader"), Promise[Any]()
 
     def refuse(*_: Any) -> None:
         raise refused
@@ -236,10 +235,10 @@ def test_a_function_may_refuse(monkeypatch: pytest.MonkeyPatch) -> None:
     served_by(refuse, monkeypatch)
     assert refusal(HEARTBEAT_V0) == "acks=0: not the leader"
     served_by(lambda *_: parked, monkeypatch)
-    failures: list[Failure] = []
-    ask(HEARTBEAT_V0).addErrback(failures.append)
-    parked.errback(refused)
-    assert [failure.value for failure in failures] == [refused]
+    failures: list[Exception] = []
+    ask(HEARTBEAT_V0).listen(failures.append)
+    parked.answer_alone(refused)
+    assert failures == [refused]
 
 
 def test_a_disk_that_cannot_be_read_is_told_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -254,12 +253,12 @@ def test_a_disk_that_cannot_be_read_is_told_in_one_line(monkeypatch: pytest.Monk
 
 @pytest.mark.parametrize("late", [HeartbeatResponse(error_code="x"), KeyError("member")])
 def test_a_late_fault_of_ours_names_the_request(late: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    parked: Deferred[Any] = Deferred()
+    parked: Promise[Any] = Promise()
     served_by(lambda *_: parked, monkeypatch)
-    failures: list[Failure] = []
-    ask(HEARTBEAT_V0).addErrback(failures.append)
-    (parked.errback if isinstance(late, Exception) else parked.callback)(late)
-    (refused,) = (failure.value for failure in failures)
+    failures: list[Exception] = []
+    ask(HEARTBEAT_V0).listen(failures.append)
+    parked.answer_alone(late)
+    (refused,) = failures
     assert isinstance(refused, Refused)
     assert refused.level == logging.ERROR
     assert refused.__cause__ is not None
@@ -534,7 +533,7 @@ def test_a_large_answer_waits_unwritten_for_room(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(UNREAD, "holders", {Reads()})
     answered = answer(large_broker(), describe_groups(many), caller(), Turn())
     replies: list[Any] = []
-    answered.addCallback(replies.append)
+    answered.listen(replies.append)
     CLOCK.advance(LOOK_S)
     assert (encoded, replies) == ([], [])
     UNREAD.bytes = 0
@@ -559,6 +558,5 @@ class Reads:
 
 def test_a_request_of_many_elements_that_cannot_be_read_is_refused() -> None:
     frame = describe_groups(dispatch.LIGHT_ELEMENTS + 1)[:-1]
-    answered = answer(BROKER, frame, caller(), Turn())
     with pytest.raises(Refused, match=r"DescribeGroupsRequest v0\.groups at byte"):
-        result(answered)
+        answer(BROKER, frame, caller(), Turn())

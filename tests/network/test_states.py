@@ -40,7 +40,7 @@ def test_the_transport_reads_while_requests_are_read(happens: list[Event | int])
             state = NEXT[state].get(each, state)
             state = State.READING if state is State.FULL else state  # so little is in flight
         elif (request := b"%d" % each) in server.parked:
-            server.parked.pop(request).callback(request)
+            server.parked.pop(request).answer_alone(request)
         elif server.transport.reads:
             server.send(request)
             assert request in server.parked

@@ -5,14 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from twisted.internet.defer import Deferred
-from twisted.python.failure import Failure
 
 from kshim.callers import Refused
 from kshim.network.frames import Beginning
 from kshim.network.traffic import EACH, Traffic
 from kshim.turns import Turn
-from kshim.turns.later import Promise, Promised
+from kshim.turns.promise import Promise
 from schemas.api_key import ApiKey
 from tests.network.frames import frame
 from tests.network.one_connection import Server
@@ -44,13 +42,12 @@ def test_replies_at_once() -> None:
     assert (traffic.received_bytes, traffic.sent_bytes) == (12, 5)
 
 
-@pytest.mark.parametrize("later", [Deferred(), Promised(Promise(), lambda _: b"")])
 @pytest.mark.parametrize("before", [0, 1])
-def test_a_reply_that_comes_later(later: Any, before: int) -> None:
+def test_a_reply_that_comes_later(before: int) -> None:
     traffic = Traffic()
     for _ in range(before):
         ask(traffic, PRODUCE, b"")
-    turn = ask(traffic, PRODUCE, later)
+    turn = ask(traffic, PRODUCE, Promise())
     assert sum(counts(traffic).values()) == before
     assert turn.made is not None
     turn.made(b"reply")
@@ -61,29 +58,29 @@ def test_refusals() -> None:
     traffic = Traffic()
     with pytest.raises(Refused):
         ask(traffic, b"", Refused("no frame"))
-    turn = ask(traffic, PRODUCE, Deferred())
+    turn = ask(traffic, PRODUCE, Promise())
     assert turn.made is not None
-    turn.made(Failure(Refused("the disk")))
+    turn.made(Refused("the disk"))
     assert (traffic.refused, counts(traffic)) == (2, {})
 
 
 def test_all_of_a_request_counts_whose_rest_follows() -> None:
     traffic = Traffic()
-    ask(traffic, Beginning(PRODUCE, 1_000_000), Deferred())
+    ask(traffic, Beginning(PRODUCE, 1_000_000), Promise())
     assert traffic.received_bytes == 1_000_000
 
 
 def test_a_connection_tells_of_replies_that_come_later() -> None:
     server = Server()
     traffic = Traffic()
-    later: dict[bytes, Deferred[Any]] = {PRODUCE: Deferred(), HEARTBEAT: Deferred()}
+    later: dict[bytes, Promise[Any]] = {PRODUCE: Promise(), HEARTBEAT: Promise()}
     measured = traffic.measured(lambda _, asked, *__: later[asked], None)
     server.connection.shared.answer = measured
     server.connection.dataReceived(frame(PRODUCE) + frame(HEARTBEAT))
     assert counts(traffic) == {}
-    later[PRODUCE].callback(b"produced")
+    later[PRODUCE].answer_alone(b"produced")
     assert (counts(traffic), traffic.sent_bytes) == ({"Produce": 1}, 8)
-    later[HEARTBEAT].errback(Refused("no"))
+    later[HEARTBEAT].answer_alone(Refused("no"))
     assert (counts(traffic), traffic.refused) == ({"Produce": 1}, 1)
 
 
@@ -109,7 +106,7 @@ def test_no_answer_is_missed_although_few_are_timed(count: int, monkeypatch: pyt
 
 def test_answers_of_both_kinds_are_told_apart() -> None:
     traffic = Traffic()
-    replies: list[Any] = [b"", Deferred(), b"", b"", Deferred(), b"", None]
+    replies: list[Any] = [b"", Promise(), b"", b"", Promise(), b"", None]
     measured = traffic.measured(lambda reply, *_: reply.pop(0), replies)
     turns = [Turn() for _ in range(7)]
     for turn in turns:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 
+from kshim.turns.promise import Promise, run
 from kshim.turns.rounds import CROWD, CROWDED_SHARE_S, ROUND_S, SHARE_S, Rounds
 from tests.turns.reactor_turn import one_turn
 
@@ -81,12 +81,12 @@ def test_what_takes_a_round_is_followed_by_the_next_in_another_round(line: Line)
         line.clock.rightNow += 2 * ROUND_S
         return number
 
-    assert line.rounds.run(lambda: compute(1)) == 1
-    later = [line.rounds.run(lambda: compute(2)), line.rounds.run(lambda: compute(3))]
-    seen: list[int] = []
+    assert run(line.rounds.run(lambda: compute(1))) == 1
+    later = [run(line.rounds.run(lambda: compute(2))), run(line.rounds.run(lambda: compute(3)))]
+    seen: list[object] = []
     for each in later:
-        assert isinstance(each, Deferred)
-        each.addCallback(seen.append)
+        assert isinstance(each, Promise)
+        each.listen(seen.append)
     line.round()
     assert seen == [2]
     line.round()

@@ -14,11 +14,10 @@ from kshim.callers.once import Once
 from kshim.configs.endpoint import Endpoint
 from kshim.coordination.group_runtime import GroupRuntime, new_coordinator
 from kshim.coordination.loading import Leader
-from kshim.network.dispatch import now_or_deferred
 from kshim.storage.journal import LogJournal
 from kshim.storage.memory import MemoryStore
 from kshim.turns import Turn
-from kshim.turns.later import Promise
+from kshim.turns.promise import Promise
 from kshim.upstream.brokers import Brokers
 from kshim.upstream.fellows import Fellow
 from kshim.upstream.front import Front
@@ -46,7 +45,7 @@ from schemas.messages.offset_commit import (
     OffsetCommitRequestTopic,
 )
 from schemas.registry import decode_response, encode_request, encode_response
-from tests.api.harness import PENDING, advance, new_broker, result
+from tests.api.harness import PENDING, advance, later, new_broker, result
 from tests.upstream.kafka_groups import KafkaGroups
 
 ADVERTISED = Endpoint("kshim", 9100)
@@ -188,7 +187,7 @@ class World:
 
     def ask(self, key: ApiKey, version: int, request: Any, at: int = 1) -> Any:
         """The response that kshim gives by itself."""
-        answer = now_or_deferred(self.send(key, version, request, at))
+        answer = later(self.send(key, version, request, at))
         advance(self.here)  # what was committed in this turn becomes durable
         reply = result(answer)
         assert reply is not PENDING
@@ -199,8 +198,8 @@ class World:
         """The response that a client gets of one that the upstream gives."""
         reply = result_of(self.send(key, version, request), self.passage)
         assert reply is PENDING
-        reply = now_or_deferred(self.send(key, version, request))
-        self.passage.promise.answer(encode_response(key, version, 7, response), {})
+        reply = later(self.send(key, version, request))
+        self.passage.promise.answer_alone(encode_response(key, version, 7, response))
         return decode_response(key, version, bytes(result(reply)))[1]
 
     def group_at(self, node_id: int) -> str:
@@ -211,7 +210,7 @@ class World:
 
 def result_of(answer: Any, passage: Passage) -> Any:
     assert passage.sent
-    return result(now_or_deferred(answer))
+    return result(answer)
 
 
 def commit(world: World, version: int, group_id: str = "g", topic_id: UUID = TOPIC_ID) -> int:
@@ -232,7 +231,7 @@ def join(world: World, group_id: str) -> None:
         protocol_type="consumer",
         protocols=(JoinGroupRequestProtocol(name="range", metadata=b""),),
     )
-    result(now_or_deferred(world.send(ApiKey.JOIN_GROUP, 3, request)))
+    result(world.send(ApiKey.JOIN_GROUP, 3, request))
     advance(world.here)
     seen = world.groups.see(group_id)
     assert seen is not None

@@ -13,7 +13,7 @@ from kshim.callers.once import Once
 from kshim.network.connection import Shared
 from kshim.network.intake import Intake
 from kshim.turns import Turn
-from kshim.turns.later import Promised
+from kshim.turns.promise import Promise
 from kshim.turns.rounds import Rounds
 from kshim.turns.unread import Unread
 from kshim.upstream.passage import Passage
@@ -93,13 +93,13 @@ class World:
 
     def answer(self, data: bytes | bytearray, client: Client, turn: Turn) -> Any:
         if data[:1] == b"k":
-            self.ours[bytes(data)] = Deferred()
+            self.ours[bytes(data)] = Promise()
             return self.ours[bytes(data)]
         passage = client.relay.passage
         if data[:1] == b"z":
             passage.send(data)
             return None
-        return Promised(passage.forward(data, turn, is_read=data[:1] == b"w"), lambda response: response)
+        return passage.forward(data, turn, is_read=data[:1] == b"w")
 
     def ask(self, *requests: bytes) -> None:
         self.relay.dataReceived(b"".join(map(frame, requests)))

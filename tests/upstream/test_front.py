@@ -10,7 +10,6 @@ import pytest
 from twisted.internet.defer import Deferred
 
 from kshim.callers import Refused
-from kshim.network.dispatch import now_or_deferred
 from kshim.turns import Turn
 from kshim.upstream.confirming import FRESH_S
 from kshim.upstream.front import LARGE_BYTES
@@ -48,7 +47,7 @@ from schemas.messages.offset_fetch import (
 )
 from schemas.messages.produce import NodeEndpoint, ProduceRequest, ProduceResponse
 from schemas.registry import VERSIONS, decode_request, decode_response, encode_response
-from tests.api.harness import AtOnce, advance, result
+from tests.api.harness import AtOnce, advance, later, result
 from tests.upstream.front_world import (
     NEW_ID,
     TOPIC_ID,
@@ -82,8 +81,8 @@ def test_each_api_goes_its_way() -> None:
 
 def test_what_is_forwarded_comes_back_as_it_is() -> None:
     world = World()
-    answer = now_or_deferred(world.send(ApiKey.LIST_OFFSETS, 1, _request(ApiKey.LIST_OFFSETS)))
-    world.passage.promise.answer(b"anything", {})
+    answer = later(world.send(ApiKey.LIST_OFFSETS, 1, _request(ApiKey.LIST_OFFSETS)))
+    world.passage.promise.answer_alone(b"anything")
     assert result(answer) == b"anything"
     assert world.passage.is_read == [False]
 
@@ -155,9 +154,10 @@ def test_metadata_has_kshims_addresses(topics: int) -> None:
 @pytest.mark.parametrize("size", [20, LARGE_BYTES + 20])
 def test_an_answer_that_cannot_be_read_closes_the_connection(size: int) -> None:
     world = World()
-    answer = world.send(ApiKey.METADATA, 12, MetadataRequest(topics=()))
+    answer = later(world.send(ApiKey.METADATA, 12, MetadataRequest(topics=())))
+    world.passage.promise.answer_alone(b"\xff" * size)
     with pytest.raises(Refused, match="answered by the upstream with what cannot be read"):
-        result(answer.encode(b"\xff" * size))
+        result(answer)
 
 
 def test_versions_of_a_client_of_the_future() -> None:
@@ -266,7 +266,7 @@ def test_topics_are_learned_when_an_offset_is_committed(version: int) -> None:
 def test_the_shard_of_a_group_is_added_to_a_transaction(version: int, error: ErrorCode) -> None:
     world = World()
     request = AddOffsetsToTxnRequest(transactional_id="t", producer_id=7, producer_epoch=2, group_id="g")
-    answer = now_or_deferred(world.send(ApiKey.ADD_OFFSETS_TO_TXN, version, request))
+    answer = later(world.send(ApiKey.ADD_OFFSETS_TO_TXN, version, request))
     (frame,) = world.passage.sent
     header, asked = decode_request(frame)
     assert (header.api_key, header.api_version, header.client_id) == (ApiKey.ADD_PARTITIONS_TO_TXN, 3, "c")
@@ -276,7 +276,7 @@ def test_the_shard_of_a_group_is_added_to_a_transaction(version: int, error: Err
     partition = AddPartitionsToTxnPartitionResult(partition_index=shard, partition_error_code=error)
     added = AddPartitionsToTxnTopicResult(name="groups", results_by_partition=(partition,))
     response = AddPartitionsToTxnResponse(results_by_topic_v3_and_below=(added,))
-    world.passage.promise.answer(encode_response(ApiKey.ADD_PARTITIONS_TO_TXN, 3, 7, response), {})
+    world.passage.promise.answer_alone(encode_response(ApiKey.ADD_PARTITIONS_TO_TXN, 3, 7, response))
     told = decode_response(ApiKey.ADD_OFFSETS_TO_TXN, version, bytes(result(answer)))[1]
     is_old = error and version < 2
     assert told.error_code == (ErrorCode.INVALID_PRODUCER_EPOCH if is_old else error)
@@ -288,7 +288,7 @@ def test_offsets_are_read_after_the_ends_of_transactions(version: int) -> None:
     world.shards.open = {world.groups.shard_for("g")}
     group = OffsetFetchRequestGroup(group_id="g", topics=())
     request = OffsetFetchRequest(group_id="g", topics=(), groups=(group,))
-    answer = now_or_deferred(world.send(ApiKey.OFFSET_FETCH, version, request))
+    answer = later(world.send(ApiKey.OFFSET_FETCH, version, request))
     assert isinstance(answer, Deferred)
     assert not answer.called
     world.shards.read.callback(None)

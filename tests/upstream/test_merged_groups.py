@@ -7,7 +7,6 @@ from uuid import UUID
 
 import pytest
 
-from kshim.network.dispatch import now_or_deferred
 from kshim.upstream.upstream_groups import MOST_AT_ONCE
 from schemas.api_key import ApiKey
 from schemas.error_code import ErrorCode
@@ -25,7 +24,7 @@ from schemas.messages.offset_fetch import (
     OffsetFetchRequestTopics,
 )
 from schemas.registry import VERSIONS, decode_response
-from tests.api.harness import PENDING, advance, result
+from tests.api.harness import PENDING, advance, later, result
 from tests.upstream.front_world import TOPIC_ID, World, commit, join
 from tests.upstream.kafka_groups import Group
 
@@ -35,7 +34,7 @@ COMMIT = 9
 
 def ask(world: World, key: ApiKey, version: int, request: Any, at: int = 1) -> Any:
     """The response, which takes some turns of the reactor."""
-    answer = now_or_deferred(world.send(key, version, request, at))
+    answer = later(world.send(key, version, request, at))
     for _ in range(60):
         advance(world.here)
     reply = result(answer)

@@ -10,7 +10,6 @@ from uuid import UUID
 import pytest
 
 from kshim.callers import Refused
-from kshim.network.dispatch import now_or_deferred
 from kshim.turns import Turn
 from kshim.upstream.own_topic import GUARDED, WHY, OwnTopic, split
 from kshim.upstream.table import PASSED, TABLE, Way
@@ -64,7 +63,7 @@ from schemas.registry import (
     encode_request,
     encode_response,
 )
-from tests.api.harness import result
+from tests.api.harness import later, result
 from tests.upstream.front_world import World
 
 OWN_ID = UUID(int=5 << 64 | 3)
@@ -241,7 +240,7 @@ def decoded(key: ApiKey, version: int, names: list[Name]) -> Any:
 
 @pytest.mark.parametrize(("key", "version"), CASES)
 def test_the_rest_of_a_request_goes_on(world: World, key: ApiKey, version: int) -> None:
-    answer = now_or_deferred(world.send(key, version, EVERY_TOPIC[key]([OTHER, OWN], version)))
+    answer = later(world.send(key, version, EVERY_TOPIC[key]([OTHER, OWN], version)))
     if key is ApiKey.ADD_PARTITIONS_TO_TXN and version < 4:
         response = decode_response(key, version, bytes(result(answer)))[1]
         assert not world.passage.sent
@@ -254,7 +253,7 @@ def test_the_rest_of_a_request_goes_on(world: World, key: ApiKey, version: int) 
     assert decode_request(sent)[1] == decoded(key, version, [OTHER])
     assert world.passage.is_read == [True]
     assert not answer.called
-    world.passage.promise.answer(encode_response(key, version, 7, MESSAGES[key][1]()), {})
+    world.passage.promise.answer_alone(encode_response(key, version, 7, MESSAGES[key][1]()))
     response = decode_response(key, version, bytes(result(answer)))[1]
     by_id = key is ApiKey.PRODUCE and version >= 13
     error = ERRORS.get(key, ErrorCode.INVALID_TOPIC_EXCEPTION)

@@ -56,7 +56,7 @@ def test_replies_leave_in_the_order_of_the_requests(arrivals: list[str]) -> None
         if arrival == "broker":
             world.respond(responses.pop(0))
         else:
-            world.ours[arrival.encode()].callback(arrival.encode())
+            world.ours[arrival.encode()].answer_alone(arrival.encode())
     assert world.client.taken() == b"".join(map(frame, (b"A", b"k1", LARGE, b"k2", b"C")))
     assert world.unread.bytes == 0
 
@@ -79,7 +79,7 @@ def test_a_large_response_waits_for_its_turn_and_nothing_more_is_received() -> N
     world.passage.dataReceived(frame(LARGE)[:100])
     assert not world.broker.reads
     assert world.client.taken() == b""
-    world.ours[b"k"].callback(b"K")
+    world.ours[b"k"].answer_alone(b"K")
     assert world.client.taken() == frame(b"K") + frame(LARGE)[:100]
     assert world.broker.reads
 
@@ -91,7 +91,7 @@ def test_a_response_that_is_read_here_is_whole() -> None:
     for at in range(0, len(data), 9000):
         world.passage.dataReceived(data[at : at + 9000])
     assert world.broker.reads
-    world.ours[b"k"].callback(b"K")
+    world.ours[b"k"].answer_alone(b"K")
     assert world.client.taken() == frame(b"K") + frame(LARGE)
 
 
@@ -134,7 +134,7 @@ def test_a_client_that_reads_again_does_not_resume_its_broker_before_a_reply_tha
     world.relay.pauseProducing()
     world.relay.resumeProducing()
     assert not resumed
-    world.ours[b"k"].callback(b"K")
+    world.ours[b"k"].answer_alone(b"K")
     assert resumed
 
 
@@ -142,7 +142,7 @@ def test_a_client_that_does_not_read_before_its_broker_is_reached_stops_it() -> 
     world = World(is_connected=False)
     world.client.is_read = False
     world.ask(b"big", b"k")
-    world.ours[b"k"].callback(b"K")
+    world.ours[b"k"].answer_alone(b"K")
     world.relay.pauseProducing()
     world.connect()
     world.respond(LARGE)

@@ -25,7 +25,7 @@ def test_a_large_produce_goes_on_while_its_rest_is_on_its_way() -> None:
         assert world.unread.bytes < 7000
     world.ask(b"k")
     world.respond(b"A")
-    world.ours[b"k"].callback(b"K")
+    world.ours[b"k"].answer_alone(b"K")
     assert world.client.taken() == frame(b"A") + frame(b"K")
     assert world.unread.bytes == 0
 
@@ -79,7 +79,7 @@ def test_replies_before_a_request_in_parts_leave_while_it_comes() -> None:
     world = World()
     world.ask(b"k")
     world.relay.dataReceived(frame(PRODUCE)[:20_000])
-    world.ours[b"k"].callback(b"K")
+    world.ours[b"k"].answer_alone(b"K")
     assert world.client.taken() == frame(b"K")
     world.relay.dataReceived(frame(PRODUCE)[20_000:])
     assert world.broker.taken() == frame(PRODUCE)

@@ -156,7 +156,7 @@ def test_a_response_before_which_another_reply_has_to_leave_waits(sockets: Socke
     left = len(frame(RESPONSE)) - sockets.broker.send(frame(RESPONSE))
     sockets.play()
     assert not sockets.received[sockets.client]
-    sockets.world.ours[b"k"].callback(b"K")
+    sockets.world.ours[b"k"].answer_alone(b"K")
     sockets.send(sockets.broker, RESPONSE[len(RESPONSE) - left :] if left else b"")
     assert sockets.received[sockets.client] == frame(b"K") + frame(RESPONSE)
 
