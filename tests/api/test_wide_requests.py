@@ -22,6 +22,7 @@ from kshim.api import (
     produce,
     write_txn_markers,
 )
+from kshim.producing import entries
 from kshim.turns import slices
 from schemas.error_code import ErrorCode
 from schemas.messages import alter_configs as alter_messages
@@ -216,7 +217,7 @@ CASES = {
             )
         ),
     ),
-    "Produce": Case(produce.produce, 9, producing(0, 1, 77, 3), produce, "ENTRIES_AT_ONCE"),
+    "Produce": Case(produce.produce, 9, producing(0, 1, 77, 3), entries, "ENTRIES_AT_ONCE"),
     "WriteTxnMarkers": Case(
         write_txn_markers.write_txn_markers,
         1,
