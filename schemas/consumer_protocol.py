@@ -11,10 +11,10 @@ Decoded fields take up to a hundred times the memory of their bytes, so the numb
 """
 
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import Final
 
 from schemas import compiled
-from schemas.message import MalformedMessage, TooManyElements, entity, field, message
+from schemas.message import MalformedMessage, T, TooManyElements, entity, field, message
 from schemas.primitives import array, int32, nullable_bytes, nullable_string, string
 
 LATEST: Final = 3
@@ -51,8 +51,7 @@ def partitions_of(topics: Iterable[TopicPartition]) -> frozenset[tuple[str, int]
 def decode_subscription(data: bytes, most: int = MOST_ELEMENTS) -> ConsumerProtocolSubscription:
     """Decode a consumer's metadata in JoinGroup. Raises MalformedMessage."""
     version = _version(ConsumerProtocolSubscription, data)
-    found: ConsumerProtocolSubscription = _decode(ConsumerProtocolSubscription, version, data, most)
-    return found
+    return _decode(ConsumerProtocolSubscription, version, data, most)
 
 
 def decode_topics(data: bytes, most: int = MOST_ELEMENTS) -> tuple[str, ...]:
@@ -60,8 +59,7 @@ def decode_topics(data: bytes, most: int = MOST_ELEMENTS) -> tuple[str, ...]:
 
     Only the fields of v0 are read; all versions begin with them. As in Apache Kafka, any bytes may follow.
     """
-    topics: tuple[str, ...] = _decode(ConsumerProtocolSubscription, 0, data, most).topics
-    return topics
+    return _decode(ConsumerProtocolSubscription, 0, data, most).topics
 
 
 def encode_subscription(subscription: ConsumerProtocolSubscription, version: int = LATEST) -> bytes:
@@ -72,8 +70,7 @@ def encode_subscription(subscription: ConsumerProtocolSubscription, version: int
 def decode_assignment(data: bytes, most: int = MOST_ELEMENTS) -> ConsumerProtocolAssignment:
     """Decode a consumer's assignment in SyncGroup. Raises MalformedMessage."""
     version = _version(ConsumerProtocolAssignment, data)
-    found: ConsumerProtocolAssignment = _decode(ConsumerProtocolAssignment, version, data, most)
-    return found
+    return _decode(ConsumerProtocolAssignment, version, data, most)
 
 
 def encode_assignment(assignment: ConsumerProtocolAssignment, version: int = LATEST) -> bytes:
@@ -81,20 +78,19 @@ def encode_assignment(assignment: ConsumerProtocolAssignment, version: int = LAT
     return _encode(assignment, version)
 
 
-def _version(cls: Any, data: bytes) -> int:
+def _version(cls: type[object], data: bytes) -> int:
     version = int.from_bytes(data[:2], signed=True)
     if len(data) < 2 or version < 0:
         raise MalformedMessage("no version, or a negative one", api=cls.__name__, version=version)
     return min(version, LATEST)
 
 
-def _decode(cls: Any, version: int, data: bytes, most: int) -> Any:
+def _decode(cls: type[T], version: int, data: bytes, most: int) -> T:
     try:
         return compiled.decoder(cls, version)(data, 2, most)[0]
     except TooManyElements:
         raise MalformedMessage(f"more than {most} elements", api=cls.__name__, version=version) from None
 
 
-def _encode(value: Any, version: int) -> bytes:
-    cls: object = type(value)
-    return compiled.encoder(cls, version)(value, version.to_bytes(2))
+def _encode(value: object, version: int) -> bytes:
+    return compiled.encoder(type(value), version)(value, version.to_bytes(2))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
-from typing import Any, TypeVar
+from typing import TypeVar, overload
 
 from schemas.message import TooManyElements
 
@@ -40,7 +40,11 @@ class Mapped(Sequence[R]):
     def __hash__(self) -> int:
         return hash(tuple(self))
 
-    def __getitem__(self, index: Any) -> Any:
+    @overload
+    def __getitem__(self, index: int) -> R: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[R]: ...
+    def __getitem__(self, index: int | slice) -> R | Sequence[R]:
         if isinstance(index, slice):
             return Mapped(self._function, self._items[index])
         return self._function(self._items[index])
@@ -63,7 +67,11 @@ class Chained(Mapped[R]):
     def __iter__(self) -> Iterator[R]:
         return chain.from_iterable(self._parts)
 
-    def __getitem__(self, index: Any) -> Any:
+    @overload
+    def __getitem__(self, index: int) -> R: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[R]: ...
+    def __getitem__(self, index: int | slice) -> R | Sequence[R]:
         return tuple(self)[index]
 
 

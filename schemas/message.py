@@ -24,13 +24,23 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 from operator import attrgetter
-from typing import Any, Final, TypeVar, dataclass_transform
+from typing import Any, ClassVar, Final, Protocol, Self, TypeVar, dataclass_transform
 
 from schemas import primitives
 from schemas.api_key import ApiKey
 
 T = TypeVar("T")
+Type = primitives.WireType | type
 _MISSING: Final = object()
+
+
+class Structure(Protocol):
+    """A message or an entity: `dataclasses.replace` takes it."""
+
+    __dataclass_fields__: ClassVar[dict[str, dataclasses.Field[object]]]
+
+
+S = TypeVar("S", bound=Structure)
 
 
 class MalformedMessage(Exception):
@@ -75,17 +85,17 @@ class Field:
 
     def __init__(
         self,
-        type: Any,
+        type: Type,
         since: int,
         until: int,
-        default: Any,
+        default: object,
         tag: int | None,
         nullable_since: int | None,
         is_plain: bool,
         is_secret: bool,
     ) -> None:
         self.name = ""
-        self.type = type
+        self.type: Any = type
         self.since = since
         self.until = until
         self.tag = tag
@@ -99,13 +109,13 @@ class Field:
         return self.since <= version <= self.until
 
     @property
-    def default(self) -> Any:
+    def default(self) -> object:
         """The value of the field if the caller passes none, or if the version does not have the field."""
         if self._default is _MISSING:
             self._default = self.type() if isinstance(self.type, type) else self.type.implicit
         return self._default
 
-    def wire(self, version: int, flexible: bool) -> object:
+    def wire(self, version: int, flexible: bool) -> primitives.WireType:
         """The wire type of this field in one version."""
         wire = self.type
         if self.nullable_since is not None and version >= self.nullable_since:
@@ -114,7 +124,7 @@ class Field:
 
 
 def field(
-    type: object,
+    type: Type,
     *,
     since: int = 0,
     until: int = 0x7FFF,
@@ -139,22 +149,23 @@ class Definition:
     """The name, fields and versions of a message or entity class."""
 
     __slots__ = ("api_key", "entity", "fields", "flexible", "name", "twin", "versions")
+    entity: type[object]
 
     def __init__(
         self,
         name: str,
+        twin: type[object],
         fields: tuple[Field, ...],
         versions: range | None,
         flexible: int | None,
         api_key: ApiKey | None,
     ) -> None:
         self.name = name
+        self.twin = twin
         self.fields = fields
         self.versions = versions
         self.flexible = flexible
         self.api_key = api_key
-        self.entity: Any = None
-        self.twin: Any = None
 
     def is_flexible(self, version: int) -> bool:
         """True if that version has compact types and tagged fields (KIP-482)."""
@@ -164,14 +175,17 @@ class Definition:
 class _DataclassFields:
     """`__dataclass_fields__`, which the functions of `dataclasses` need. It is made at its first use."""
 
-    def __get__(self, value: object, owner: Any) -> Any:
-        fields = [(name, Any, dataclasses.field(default=it)) for name, it in _defaults(owner.__definition__)]
-        made: Any = dataclasses.make_dataclass(owner.__name__, fields, kw_only=True)
-        owner.__dataclass_fields__ = made.__dataclass_fields__
-        return made.__dataclass_fields__
+    def __get__(self, value: object, owner: type[Value]) -> dict[str, dataclasses.Field[object]]:
+        named = [
+            (name, object, dataclasses.field(default=it)) for name, it in _defaults(owner.__definition__)
+        ]
+        made = dataclasses.make_dataclass(owner.__name__, named, kw_only=True)
+        found = {each.name: each for each in dataclasses.fields(made)}
+        type.__setattr__(owner, "__dataclass_fields__", found)
+        return found
 
 
-def _defaults(definition: Definition) -> list[tuple[str, Any]]:
+def _defaults(definition: Definition) -> list[tuple[str, object]]:
     return [*((each.name, each.default) for each in definition.fields), ("unknown_tags", ())]
 
 
@@ -183,9 +197,9 @@ class Value:
     __dataclass_fields__ = _DataclassFields()
     _values: Callable[[object], tuple[object, ...]]
 
-    def __new__(cls, **values: Any) -> Any:
+    def __new__(cls, **values: object) -> Self:
         """Make the constructor of the class at its first use: a process never uses most classes."""
-        cls.__new__ = staticmethod(_new_constructor(cls.__definition__))  # type: ignore[method-assign]
+        type.__setattr__(cls, "__new__", staticmethod(_new_constructor(cls.__definition__)))
         return cls(**values)
 
     def __eq__(self, other: object) -> bool:
@@ -208,7 +222,7 @@ class Value:
         return f"{type(self).__name__}({', '.join(given)})"
 
     @classmethod
-    def struct(cls, version: int) -> object:
+    def struct(cls, version: int) -> primitives.Entity:
         """The construct.Struct of one version of the message."""
         return struct(cls, version)
 
@@ -220,12 +234,15 @@ def _refuse_change(self: object, name: str, value: object = None) -> None:
 def _new_constructor(definition: Definition) -> Callable[..., object]:
     """A function that fills a mutable twin, and then sets its class to the frozen class."""
     defaults = _defaults(definition)
-    env = {"_twin": definition.twin} | {f"_default_{name}": default for name, default in defaults}
+    env: dict[str, object] = {"_twin": definition.twin} | {
+        f"_default_{name}": default for name, default in defaults
+    }
     arguments = ", ".join(f"{name}=_default_{name}" for name, _ in defaults)
     fill = "".join(f" self.{name} = {name}\n" for name, _ in defaults)
     source = f"def __new__(cls, *, {arguments}):\n self = _twin()\n{fill} self.__class__ = cls\n return self"
     exec(source, env)
-    new: Callable[..., object] = env["__new__"]
+    new = env["__new__"]
+    assert callable(new)
     return new
 
 
@@ -234,9 +251,9 @@ def _build(cls: type[T], versions: range | None, flexible: int | None, api_key: 
     for name, each in zip(cls.__annotations__, fields, strict=True):
         each.name = name
     names = (*cls.__annotations__, "unknown_tags")
-    definition = Definition(cls.__name__, fields, versions, flexible, api_key)
     about = {"__module__": cls.__module__, "__qualname__": cls.__qualname__, "__doc__": cls.__doc__}
-    definition.twin = type(cls.__name__, (), about | {"__slots__": names})
+    twin = type(cls.__name__, (), about | {"__slots__": names})
+    definition = Definition(cls.__name__, twin, fields, versions, flexible, api_key)
     frozen = {
         "__slots__": (),
         "__annotations__": cls.__annotations__,
@@ -245,8 +262,8 @@ def _build(cls: type[T], versions: range | None, flexible: int | None, api_key: 
         "__delattr__": _refuse_change,
         "_values": attrgetter(*names),
     }
-    definition.entity = type(cls.__name__, (Value, definition.twin), about | frozen)
-    built: type[T] = definition.entity
+    built: type[T] = type(cls.__name__, (Value, twin), about | frozen)
+    definition.entity = built
     return built
 
 
@@ -284,22 +301,24 @@ def message(
     return decorate
 
 
-def definition(cls: Any) -> Definition:
+def definition(cls: type[object]) -> Definition:
     """The definition of a message or entity class."""
-    found: Definition = cls.__definition__
+    found: Definition = vars(cls)["__definition__"]
     return found
 
 
-def without_unknown_tags(value: T) -> T:
+_unknown_tags = attrgetter("unknown_tags")
+
+
+def without_unknown_tags(value: S) -> S:
     """An entity without its unknown tagged fields, which may be of any size."""
-    known: Any = value
-    return dataclasses.replace(known, unknown_tags=()) if known.unknown_tags else value
+    return dataclasses.replace(value, unknown_tags=()) if _unknown_tags(value) else value
 
 
-_structs: dict[tuple[object, int, bool], object] = {}
+_structs: dict[tuple[object, int, bool], primitives.Entity] = {}
 
 
-def struct(cls: type[object], version: int) -> object:
+def struct(cls: type[object], version: int) -> primitives.Entity:
     """The construct.Struct that parses and builds one version of a message.
 
     Raises ValueError for a version that the message does not have.
@@ -310,14 +329,14 @@ def struct(cls: type[object], version: int) -> object:
     return _struct(cls, version, defined.is_flexible(version))
 
 
-def _struct(cls: type[object], version: int, flexible: bool) -> object:
+def _struct(cls: type[object], version: int, flexible: bool) -> primitives.Entity:
     found = _structs.get((cls, version, flexible))
     if found is None:
         found = _structs[cls, version, flexible] = _new_struct(cls, version, flexible)
     return found
 
 
-def _new_struct(cls: Any, version: int, flexible: bool) -> object:
+def _new_struct(cls: type[object], version: int, flexible: bool) -> primitives.Entity:
     existing = [each for each in definition(cls).fields if each.exists(version)]
     fields = [(each.name, each.wire(version, flexible)) for each in existing if each.tag is None]
     known = {
@@ -330,7 +349,7 @@ def _new_struct(cls: Any, version: int, flexible: bool) -> object:
     return primitives.Entity(cls, fields, tagged)
 
 
-def _wire(wire: Any, version: int, flexible: bool) -> object:
+def _wire(wire: Type, version: int, flexible: bool) -> primitives.WireType:
     if isinstance(wire, type):
         return _struct(wire, version, flexible)
     if isinstance(wire, primitives.Nullable):

@@ -17,12 +17,13 @@ from __future__ import annotations
 import codecs
 import re
 import struct
-from collections.abc import Callable, Iterable, Mapping, Set
+from collections.abc import Iterable, Mapping, Set
 from functools import lru_cache
 from typing import Any, BinaryIO, Final, Protocol, Self
 from uuid import UUID
 
 import construct
+from construct import Construct as Construct
 
 MAX_STRING_BYTES: Final = 0x7FFF  # as in Kafka, this limit counts for compact strings, too
 NO_UTF8: Final = "schemas.no_utf8"
@@ -30,7 +31,6 @@ NO_UTF8: Final = "schemas.no_utf8"
 NIL_UUID: Final = UUID(int=0)
 
 ConstructError = construct.ConstructError
-Construct = construct.Construct
 Struct = construct.Struct
 
 
@@ -87,8 +87,9 @@ class Fixed(construct.FormatField):  # type: ignore[misc]
         self.smallest: int = self.length
         self.compact = self
 
-    def _parse(self, stream: BinaryIO, context: object, path: str) -> Any:
-        return struct.unpack(self.fmtstr, read(stream, self.length, path))[0]
+    def _parse(self, stream: BinaryIO, context: object, path: str) -> int:
+        number: int = struct.unpack(self.fmtstr, read(stream, self.length, path))[0]
+        return number
 
     @property
     def nullable(self) -> Fixed:
@@ -169,7 +170,7 @@ def encode_uvarint(value: int) -> bytes:
 class Counted(construct.Construct):  # type: ignore[misc]
     """A length and its content: the common part of strings, bytes, records and arrays."""
 
-    implicit: Any
+    implicit: object
     plain_length: Fixed
 
     def __init__(self, *, is_compact: bool = False, is_nullable: bool = False) -> None:
@@ -359,7 +360,9 @@ class TaggedFields(construct.Construct):  # type: ignore[misc]
 
     smallest = 1
 
-    def __init__(self, known: Mapping[int, tuple[str, Any, Any]], of_others: Set[int] = frozenset()) -> None:
+    def __init__(
+        self, known: Mapping[int, tuple[str, Construct, object]], of_others: Set[int] = frozenset()
+    ) -> None:
         super().__init__()
         self.known = known
         self.of_others = of_others
@@ -399,7 +402,7 @@ class Entity(construct.Struct):  # type: ignore[misc]
     """
 
     def __init__(
-        self, entity: Callable[..., object], fields: Iterable[tuple[str, Any]], tagged: TaggedFields | None
+        self, entity: type[object], fields: Iterable[tuple[str, Construct]], tagged: TaggedFields | None
     ) -> None:
         super().__init__(*(name / wire for name, wire in fields), *(["tagged" / tagged] if tagged else []))
         self.entity = entity
@@ -441,12 +444,12 @@ nullable_bytes: Final = bytes_.nullable
 records: Final = Records()
 
 
-def array(element: object) -> Array:
+def array(element: WireType | type) -> Array:
     """An array of `element`: a wire type or an entity class."""
     return Array(element)
 
 
-def nullable_array(element: object) -> Array:
+def nullable_array(element: WireType | type) -> Array:
     """An array of `element` that may be null."""
     return Array(element, is_nullable=True)
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from importlib import import_module
-from typing import Any, Final
+from typing import Final
 
 from schemas.api_key import ApiKey
 from schemas.compiled import Decoder, Size, decoder, encoder, measurer, overfull, piece_encoder
@@ -88,12 +88,12 @@ _IN_PIECES: Final = frozenset((ApiKey.FETCH,))
 """The APIs whose responses contain records."""
 
 
-class _Messages(Mapping[ApiKey, tuple[object, object]]):
+class _Messages(Mapping[ApiKey, tuple[type[Value], type[Value]]]):
     """The classes of request and response by API key. For example, those of INIT_PRODUCER_ID are
     InitProducerIdRequest and InitProducerIdResponse in schemas/messages/init_producer_id.py.
     """
 
-    def __getitem__(self, api_key: ApiKey) -> tuple[Any, Any]:
+    def __getitem__(self, api_key: ApiKey) -> tuple[type[Value], type[Value]]:
         key = ApiKey(api_key)
         if key not in VERSIONS:
             raise KeyError(api_key)
@@ -130,10 +130,11 @@ def _name(api_key: int) -> str:
     return ApiKey(api_key).name if api_key in ApiKey.__members__.values() else f"api key {api_key}"
 
 
-_decoders: dict[bytes, tuple[Decoder, Decoder]] = {}  # key: the first four bytes of a frame
+_Decoders = tuple[Decoder[RequestHeader], Decoder[Value]]  # of header and body
+_decoders: dict[bytes, _Decoders] = {}  # key: the first four bytes of a frame
 
 
-def _request_decoders(start: bytes) -> tuple[Decoder, Decoder] | None:
+def _request_decoders(start: bytes) -> _Decoders | None:
     """The decoders of header and body for a request that begins with these four bytes; None if it is not in
     the table.
     """
@@ -167,7 +168,7 @@ def decode_request_header(frame: Frame) -> tuple[RequestHeader, int]:
     return (found[0] if found else decoder(RequestHeader, _unserved_header_version(frame)))(frame, 0)
 
 
-def decode_request(frame: Frame, max_elements: int = NO_LIMIT) -> tuple[RequestHeader, Any]:
+def decode_request(frame: Frame, max_elements: int = NO_LIMIT) -> tuple[RequestHeader, Value]:
     """The header and the body of a request.
 
     Raises UnsupportedVersion for an API or version that is not in the table, MalformedMessage for a header or
@@ -185,7 +186,7 @@ def decode_request(frame: Frame, max_elements: int = NO_LIMIT) -> tuple[RequestH
 
 
 def encode_response(
-    api_key: int, api_version: int, correlation_id: int, response: Any, max_elements: int = NO_LIMIT
+    api_key: int, api_version: int, correlation_id: int, response: object, max_elements: int = NO_LIMIT
 ) -> bytes:
     """A response with its header, as one piece. Raises the same as `encode_reply`."""
     return bytes(encode_reply(api_key, api_version, correlation_id, response, max_elements))
@@ -221,11 +222,10 @@ def encode_in_pieces(api_key: int, api_version: int, correlation_id: int, respon
     """A response with its header, in pieces; long bytes in it are not copied. Raises StringTooLong and
     ValueError like `encode_reply`.
     """
-    cls: object = type(response)
     _, header_end = _response_encoder(api_key, api_version)
     try:
         head = correlation_id.to_bytes(4, signed=True) + header_end
-        return in_blocks(piece_encoder(cls, api_version)(response, head))
+        return in_blocks(piece_encoder(type(response), api_version)(response, head))
     except ValueError as error:
         if _holds_long_string(response):
             raise StringTooLong(str(error)) from None
@@ -239,8 +239,7 @@ def body_size(
 
     Raises TooManyElements or TooManyBytes if it has more, and ValueError if it cannot be measured.
     """
-    cls: object = type(response)
-    return measurer(cls, api_version)(response, max_elements, max_bytes)
+    return measurer(type(response), api_version)(response, max_elements, max_bytes)
 
 
 def _holds_long_string(value: object) -> bool:
@@ -263,13 +262,13 @@ def _response_encoder(api_key: int, version: int) -> tuple[Callable[..., bytes |
 
 def encode_request(header: RequestHeader, request: object) -> bytes:
     """A request with its header, as a client sends it. Raises ValueError."""
-    cls: object = type(request)
+    cls = type(request)
     is_flexible = definition(cls).is_flexible(header.api_version)
     head = encoder(RequestHeader, request_header_version(is_flexible))(header)
     return encoder(cls, header.api_version)(request, head)
 
 
-def decode_response(api_key: int, api_version: int, frame: bytes | memoryview) -> tuple[int, Any]:
+def decode_response(api_key: int, api_version: int, frame: bytes | memoryview) -> tuple[int, Value]:
     """The correlation id and the body of a response, as a client reads it. Raises MalformedMessage."""
     frame = bytes(frame)
     response = MESSAGES[ApiKey(api_key)][1]

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable, Collection, Hashable, Sequence
 from functools import partial
 from itertools import compress
-from typing import Any, Final
+from typing import Final, TypeAlias, TypeVar
 
 from kshim.answering import Broker
 from kshim.callers import RequestContext
@@ -20,9 +20,11 @@ from schemas.error_code import ErrorCode
 
 logger = logging.getLogger(__name__)
 
+T = TypeVar("T")
+
 DIVIDE_US = 2
 """The time that an entry costs besides the authorizer's decision."""
-MOST_TOLD, LONGEST_TOLD = 3, 100
+MOST_LOGGED, LONGEST_LOGGED = 3, 100
 """Most names in a line of the log, and most characters of each."""
 ERRORS: Final = {
     AclResource.TOPIC: ErrorCode.TOPIC_AUTHORIZATION_FAILED,
@@ -34,7 +36,7 @@ ERRORS: Final = {
 
 Resource = tuple[AclResource, str]
 """The type and the name of a resource."""
-Divided = tuple[Sequence[Any], Sequence[Any]]
+Divided: TypeAlias = tuple[Sequence[T], Sequence[T]]
 """The entries that the caller may use, and those that it may not use."""
 
 
@@ -72,7 +74,7 @@ class Asker:
         """True if the caller may do the operation. quietly: do not log a "no", because it refuses nothing."""
         allowed = self._authorizer.allows(self._principal, self._host, operation, resource, name)
         if not allowed and not quietly:
-            self._tell(operation, resource, (name,))
+            self._log_refusal(operation, resource, (name,))
         return allowed
 
     def may_each(
@@ -88,7 +90,7 @@ class Asker:
             allowed = {name for name, is_allowed in zip(names, checked, strict=True) if is_allowed}
             if len(allowed) < len(names) and not quietly:
                 denied = (name for name, is_allowed in zip(names, checked, strict=True) if not is_allowed)
-                self._tell(operation, resource, list(denied))
+                self._log_refusal(operation, resource, list(denied))
             return allowed
 
         cost_us = partial(self._authorizer.cost_us, resource)
@@ -97,9 +99,9 @@ class Asker:
     def divide(
         self,
         operation: AclOperation,
-        entries: Sequence[Any],
-        resource_of: Callable[[Any], Resource | None],
-    ) -> Later[Divided]:
+        entries: Sequence[T],
+        resource_of: Callable[[T], Resource | None],
+    ) -> Later[Divided[T]]:
         """Divide entries into those that the caller may use for the operation, and the others.
 
         Many entries are checked in slices. resource_of: returns the resource of an entry; None if the caller
@@ -110,7 +112,7 @@ class Asker:
 
         denied: dict[AclResource, list[str]] = {}
 
-        def may(entry: object) -> bool:
+        def may(entry: T) -> bool:
             resource = resource_of(entry)
             if resource is None:
                 return True
@@ -122,15 +124,15 @@ class Asker:
                     denied.setdefault(kind, []).append(name)
             return allowed
 
-        def cost_us(entry: object) -> int:
+        def cost_us(entry: T) -> int:
             resource = resource_of(entry)
             return DIVIDE_US + (0 if resource is None else self._authorizer.cost_us(*resource))
 
-        def divided(allowed: list[bool]) -> Divided:
+        def divided(allowed: list[bool]) -> Divided[T]:
             if not denied:
                 return entries, ()
             for kind, names in denied.items():
-                self._tell(operation, kind, names)
+                self._log_refusal(operation, kind, names)
             refused = [not may for may in allowed]
             return list(compress(entries, allowed)), list(compress(entries, refused))
 
@@ -144,12 +146,12 @@ class Asker:
         """All operations that the caller may do to a resource, as bits."""
         return self._authorizer.operations(self._principal, self._host, resource, name)
 
-    def _tell(self, operation: AclOperation, resource: AclResource, names: Collection[str]) -> None:
+    def _log_refusal(self, operation: AclOperation, resource: AclResource, names: Collection[str]) -> None:
         """Log that the caller is refused an operation.
 
         The same refusal to one address is logged only once.
         """
-        first = tuple(name[:LONGEST_TOLD] for name, _ in zip(names, range(MOST_TOLD), strict=False))
+        first = tuple(name[:LONGEST_LOGGED] for name, _ in zip(names, range(MOST_LOGGED), strict=False))
         more = f" and {len(names) - len(first)} more" if len(names) > len(first) else ""
         cause = self._principal, self._host, self.api_key, operation, resource, first
         logger.log(

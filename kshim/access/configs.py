@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, Final
+from typing import Final, Protocol, TypeVar
 
 from kshim.access.asker import ERRORS, Asker, Divided, Resource
-from kshim.access.rules import Perform, joined
+from kshim.access.rules import Perform, Q, R, joined
 from kshim.answering.alter import cost_us
 from kshim.cluster.acl import CLUSTER_NAME, AclOperation, AclResource
 from kshim.cluster.config_changes import (
@@ -18,11 +18,15 @@ from kshim.cluster.config_changes import (
     ResourceType,
     refuse_requests,
 )
-from kshim.turns.later import then
+from kshim.turns.later import Later, then
 from kshim.turns.slices import in_slices
 from schemas.api_key import ApiKey
 from schemas.error_code import ErrorCode
+from schemas.messages import alter_configs as plain
+from schemas.messages import incremental_alter_configs as incremental
+from schemas.messages.describe_configs import DescribeConfigsRequest
 
+Alter = TypeVar("Alter", plain.AlterConfigsRequest, incremental.IncrementalAlterConfigsRequest)
 CLIENT_METRICS, GROUP = 16, 32
 _KINDS: Final[Mapping[int, AclResource]] = {
     ResourceType.TOPIC: AclResource.TOPIC,
@@ -39,32 +43,43 @@ MESSAGES: Final = {
 }
 
 
-def describe_configs(asker: Asker, request: Any, perform: Perform[Any, Any]) -> Any:
+class Entry(Protocol):
+    """An entry of a request: it names a resource."""
+
+    @property
+    def resource_type(self) -> int: ...
+    @property
+    def resource_name(self) -> str: ...
+
+
+def describe_configs(
+    asker: Asker, request: DescribeConfigsRequest, perform: Perform[DescribeConfigsRequest, R]
+) -> Later[R]:
     """Describe the configs that the caller may see.
 
     A request with an unknown type fails as a whole anyway.
     """
     if any(each.resource_type not in _KINDS for each in request.resources):
         return perform(request)
-    return _each(asker, request, perform, AclOperation.DESCRIBE_CONFIGS, _resource)
+    return _each(asker, request, request.resources, perform, AclOperation.DESCRIBE_CONFIGS, _resource)
 
 
-def alter_configs(asker: Asker, request: Any, perform: Perform[Any, Any]) -> Any:
+def alter_configs(asker: Asker, request: Alter, perform: Perform[Alter, R]) -> Later[R]:
     """Alter the configs that the caller may alter.
 
     An invalid entry gets the error about that, not about rights.
     """
 
-    def check(changes: list[ConfigChange]) -> Any:
+    def check(changes: list[ConfigChange]) -> Later[R]:
         refusals = refuse_requests(changes, asker.broker.node_id)
         refused = {
             change.resource for change, refusal in zip(changes, refusals, strict=True) if refusal is not None
         }
 
-        def resource_of(entry: Any) -> Resource | None:
+        def resource_of(entry: Entry) -> Resource | None:
             return None if (entry.resource_type, entry.resource_name) in refused else _resource(entry)
 
-        return _each(asker, request, perform, AclOperation.ALTER_CONFIGS, resource_of)
+        return _each(asker, request, request.resources, perform, AclOperation.ALTER_CONFIGS, resource_of)
 
     made = in_slices(
         asker.broker.rounds, asker.context.turn, request.resources, partial(_change, asker), cost_us
@@ -72,7 +87,9 @@ def alter_configs(asker: Asker, request: Any, perform: Perform[Any, Any]) -> Any
     return then(made, check)
 
 
-def _change(asker: Asker, entry: Any) -> ConfigChange:
+def _change(
+    asker: Asker, entry: plain.AlterConfigsResource | incremental.AlterConfigsResource
+) -> ConfigChange:
     """An entry of AlterConfigs or IncrementalAlterConfigs as a ConfigChange."""
     return ConfigChange(
         entry.resource_type,
@@ -87,29 +104,30 @@ def _change(asker: Asker, entry: Any) -> ConfigChange:
 
 def _each(
     asker: Asker,
-    request: Any,
-    perform: Perform[Any, Any],
+    request: Q,
+    entries: Sequence[Entry],
+    perform: Perform[Q, R],
     operation: AclOperation,
-    resource_of: Callable[[Any], Resource | None],
-) -> Any:
+    resource_of: Callable[[Entry], Resource | None],
+) -> Later[R]:
     """Refuse the entries that the caller may not use for the operation, and perform the rest.
 
     resource_of: returns the resource of an entry; None for an entry that needs no right.
     """
 
-    def answer(divided: Divided) -> Any:
+    def answer(divided: Divided[Entry]) -> Later[R]:
         kept, denied = divided
         if not denied:
             return perform(request)
-        response = perform(replace(request, resources=tuple(kept)))
-        others: dict[int, list[Any]] = {}
+        response = perform(replace(request, **{"resources": tuple(kept)}))
+        others: dict[int, list[Entry]] = {}
         for entry in denied:
             others.setdefault(entry.resource_type, []).append(entry)
         for kind, some in others.items():
             response = joined(asker, response, some, *_error(kind, operation))
         return response
 
-    return then(asker.divide(operation, request.resources, resource_of), answer)
+    return then(asker.divide(operation, entries, resource_of), answer)
 
 
 def _error(kind: int, operation: AclOperation) -> tuple[ErrorCode, str | None]:
@@ -122,7 +140,7 @@ def _error(kind: int, operation: AclOperation) -> tuple[ErrorCode, str | None]:
     return ERRORS[resource], None if is_altered_logger else MESSAGES[resource]
 
 
-def _resource(entry: Any) -> Resource | None:
+def _resource(entry: Entry) -> Resource | None:
     """The resource that an entry needs a right to; None if its type is unknown."""
     kind = _KINDS.get(entry.resource_type)
     if kind is None:

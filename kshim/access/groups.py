@@ -93,7 +93,7 @@ def describe_groups(
 ) -> Later[DescribeGroupsResponse]:
     """Describe the groups that the caller may describe. Add the caller's operations if they are requested."""
 
-    def told(response: DescribeGroupsResponse) -> Later[DescribeGroupsResponse]:
+    def shown(response: DescribeGroupsResponse) -> Later[DescribeGroupsResponse]:
         groups = in_slices(
             asker.broker.rounds,
             asker.context.turn,
@@ -110,7 +110,7 @@ def describe_groups(
         return replace(group, authorized_operations=operations)
 
     answer = _described(asker, request, perform)
-    return then(answer, told) if request.include_authorized_operations else answer
+    return then(answer, shown) if request.include_authorized_operations else answer
 
 
 # ---- committed offsets
@@ -141,10 +141,10 @@ def _visible(asker: Asker, response: OffsetFetchResponse) -> Later[OffsetFetchRe
     """Remove from an answer the topics that the caller may not describe."""
     names = list({topic.name for topic in response.topics})
 
-    def told(allowed: set[str]) -> OffsetFetchResponse:
+    def shown(allowed: set[str]) -> OffsetFetchResponse:
         return replace(response, topics=tuple(topic for topic in response.topics if topic.name in allowed))
 
-    return then(asker.may_each(AclOperation.DESCRIBE, TOPIC, names, quietly=True), told)
+    return then(asker.may_each(AclOperation.DESCRIBE, TOPIC, names, quietly=True), shown)
 
 
 def _of_groups(
@@ -190,7 +190,7 @@ def _seen(
         if (name := name_of(asker.broker, topic)) is not None
     }
 
-    def told(visible: set[str]) -> OffsetFetchResponse:
+    def shown(visible: set[str]) -> OffsetFetchResponse:
         answered = iter(response.groups)
         groups = (
             _answered(asker, group, next(answered), denied, names - visible)
@@ -200,7 +200,7 @@ def _seen(
         )
         return replace(response, groups=tuple(groups))
 
-    return then(asker.may_each(AclOperation.DESCRIBE, TOPIC, sorted(names), quietly=True), told)
+    return then(asker.may_each(AclOperation.DESCRIBE, TOPIC, sorted(names), quietly=True), shown)
 
 
 def _answered(
@@ -223,10 +223,10 @@ def _answered(
         *answer.topics,
         *refused_topics,
     )
-    return replace(answer, topics=Mapped(_told, topics))
+    return replace(answer, topics=Mapped(_answered_topic, topics))
 
 
-def _told(topic: OffsetFetchRequestTopics | OffsetFetchResponseTopics) -> OffsetFetchResponseTopics:
+def _answered_topic(topic: OffsetFetchRequestTopics | OffsetFetchResponseTopics) -> OffsetFetchResponseTopics:
     """Return the answer about a topic. For a denied topic it is made only now, when it is written."""
     if isinstance(topic, OffsetFetchResponseTopics):
         return topic

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import TypeVar
 
-from kshim.access.asker import MOST_TOLD, Asker
+from kshim.access.asker import MOST_LOGGED, Asker
 from kshim.access.rules import Perform, name_of
 from kshim.answering.authorized_operations import CLUSTER_OPERATIONS, TOPIC_OPERATIONS
 from kshim.cluster import INTERNAL_TOPICS
@@ -33,6 +33,8 @@ from schemas.messages.metadata import (
     MetadataResponse,
     MetadataResponseTopic,
 )
+
+T = TypeVar("T", MetadataResponseTopic, DescribeTopicPartitionsResponseTopic)
 
 DESCRIBE = AclOperation.DESCRIBE
 CLUSTER, TOPIC = AclResource.CLUSTER, AclResource.TOPIC
@@ -107,7 +109,7 @@ def _perform_some(
     def refuse(topic: MetadataRequestTopic) -> MetadataResponseTopic:
         return _refused(topic, is_internal=topic.name in not_made and topic.name in INTERNAL_TOPICS)
 
-    def told(response: MetadataResponse) -> Later[MetadataResponse]:
+    def shown(response: MetadataResponse) -> Later[MetadataResponse]:
         # In v0, a request without topics is answered with all topics.
         answered = response.topics if kept else ()
         if not others:
@@ -118,7 +120,7 @@ def _perform_some(
             refused, lambda refused: _with_operations(asker, request, response, (*answered, *refused))
         )
 
-    return then(perform(replace(request, topics=tuple(kept))), told)
+    return then(perform(replace(request, topics=tuple(kept))), shown)
 
 
 def _refused(topic: MetadataRequestTopic, *, is_internal: bool) -> MetadataResponseTopic:
@@ -130,12 +132,12 @@ def _refused(topic: MetadataRequestTopic, *, is_internal: bool) -> MetadataRespo
 def _visible(asker: Asker, request: MetadataRequest, response: MetadataResponse) -> Later[MetadataResponse]:
     """Return the answer with only the topics that the caller may describe."""
 
-    def told(described: set[str]) -> Later[MetadataResponse]:
+    def shown(described: set[str]) -> Later[MetadataResponse]:
         seen = [topic for topic in response.topics if topic.name in described]
         return _with_operations(asker, request, response, seen)
 
     names = [topic.name for topic in response.topics if topic.name is not None]
-    return then(asker.may_each(DESCRIBE, TOPIC, names, quietly=True), told)
+    return then(asker.may_each(DESCRIBE, TOPIC, names, quietly=True), shown)
 
 
 def _with_operations(
@@ -150,15 +152,15 @@ def _with_operations(
     if not request.include_topic_authorized_operations:
         return replace(response, topics=tuple(topics))
     with_operations = partial(_topic_with_operations, asker)
-    told = in_slices(asker.broker.rounds, asker.context.turn, topics, with_operations, lambda _: TOPIC_US)
-    return then(told, lambda topics: replace(response, topics=tuple(topics)))
+    found = in_slices(asker.broker.rounds, asker.context.turn, topics, with_operations, lambda _: TOPIC_US)
+    return then(found, lambda topics: replace(response, topics=tuple(topics)))
 
 
-def _topic_with_operations(asker: Asker, topic: Any) -> Any:
+def _topic_with_operations(asker: Asker, topic: T) -> T:
     """Replace the operations that the API set for a topic by those that the caller may do."""
     if topic.topic_authorized_operations == NOT_ASKED_FOR:
         return topic
-    operations = asker.operations(TOPIC, topic.name) & TOPIC_OPERATIONS
+    operations = asker.operations(TOPIC, topic.name or "") & TOPIC_OPERATIONS
     return replace(topic, topic_authorized_operations=operations)
 
 
@@ -179,12 +181,12 @@ def describe_topic_partitions(
     denied: list[str] = []
 
     def may_see(name: str) -> bool:
-        allowed = asker.may(DESCRIBE, TOPIC, name, quietly=not request.topics or len(denied) >= MOST_TOLD)
+        allowed = asker.may(DESCRIBE, TOPIC, name, quietly=not request.topics or len(denied) >= MOST_LOGGED)
         if not allowed and request.topics:
             denied.append(name)
         return allowed
 
-    def told(response: DescribeTopicPartitionsResponse) -> Later[DescribeTopicPartitionsResponse]:
+    def shown(response: DescribeTopicPartitionsResponse) -> Later[DescribeTopicPartitionsResponse]:
         with_operations = partial(_topic_with_operations, asker)
         seen = in_slices(
             asker.broker.rounds, asker.context.turn, response.topics, with_operations, lambda _: TOPIC_US
@@ -193,7 +195,7 @@ def describe_topic_partitions(
         return then(seen, lambda seen: replace(response, topics=Chained(seen, refused)))
 
     asker.context.may_see = may_see
-    return then(perform(request), told)
+    return then(perform(request), shown)
 
 
 def _not_described(name: str) -> DescribeTopicPartitionsResponseTopic:
@@ -211,12 +213,12 @@ def list_groups(
     def visible(response: ListGroupsResponse) -> Later[ListGroupsResponse]:
         names = [group.group_id for group in response.groups]
 
-        def told(allowed: set[str]) -> ListGroupsResponse:
+        def shown(allowed: set[str]) -> ListGroupsResponse:
             return replace(
                 response, groups=tuple(each for each in response.groups if each.group_id in allowed)
             )
 
-        return then(asker.may_each(DESCRIBE, AclResource.GROUP, names, quietly=True), told)
+        return then(asker.may_each(DESCRIBE, AclResource.GROUP, names, quietly=True), shown)
 
     answer = perform(request)
     return answer if asker.may(DESCRIBE, CLUSTER, quietly=True) else then(answer, visible)
@@ -231,11 +233,11 @@ def list_transactions(
         states = response.transaction_states
         names = [state.transactional_id for state in states]
 
-        def told(allowed: set[str]) -> ListTransactionsResponse:
+        def shown(allowed: set[str]) -> ListTransactionsResponse:
             seen = tuple(state for state in states if state.transactional_id in allowed)
             return replace(response, transaction_states=seen)
 
-        return then(asker.may_each(DESCRIBE, AclResource.TRANSACTIONAL_ID, names, quietly=True), told)
+        return then(asker.may_each(DESCRIBE, AclResource.TRANSACTIONAL_ID, names, quietly=True), shown)
 
     return then(perform(request), visible)
 
@@ -250,9 +252,9 @@ def describe_cluster(
     Add the caller's operations if requested.
     """
 
-    def told(response: DescribeClusterResponse) -> DescribeClusterResponse:
+    def shown(response: DescribeClusterResponse) -> DescribeClusterResponse:
         if response.error_code or not request.include_cluster_authorized_operations:
             return response
         return replace(response, cluster_authorized_operations=_of_cluster(asker))
 
-    return then(perform(request), told)
+    return then(perform(request), shown)

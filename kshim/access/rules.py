@@ -5,7 +5,7 @@ A rule is called with the asker, the request, and `perform`, which answers a req
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar
 
@@ -18,15 +18,18 @@ from kshim.turns.later import Later, deferred, then
 from kshim.turns.promise import Promise
 from schemas.error_code import ErrorCode
 from schemas.mapped import Chained
+from schemas.message import Structure
 
-Q = TypeVar("Q")
-R = TypeVar("R")
-Perform: TypeAlias = Callable[[Q], Later[R]]
+Q = TypeVar("Q", bound=Structure)
+R = TypeVar("R", bound=Structure)
+A = TypeVar("A")
+B = TypeVar("B")
+Perform: TypeAlias = Callable[[A], Later[B]]
 """Answers a request."""
 Rule = Callable[[Asker, Any, Perform[Any, Any]], Any]
 """Each API has a type of request and of response; the table has the rules of all of them."""
-Spared = Callable[[Broker, Any], Collection[str]]
-"""Returns the names in a request that the API refuses for another reason, whatever the caller may do."""
+Spared = Callable[[Iterable[str]], Collection[str]]
+"""Returns those of a request's names that the API refuses for another reason, whatever the caller may do."""
 
 
 class GeneralRule(Protocol):
@@ -80,21 +83,22 @@ def each(
     id instead. spared: entries that are not checked. message: of each refusal.
     """
 
-    def rule(asker: Asker, request: Any, perform: Perform[Any, R]) -> Later[R]:
-        left_out = spared(asker.broker, request) if spared is not None else ()
+    def rule(asker: Asker, request: Q, perform: Perform[Q, R]) -> Later[R]:
+        entries: Sequence[object] = getattr(request, array)
+        left_out = spared(getattr(entry, named) for entry in entries) if spared is not None else ()
 
         def resource_of(entry: object) -> Resource | None:
             name = name_of(asker.broker, entry, named)
             return None if name is None or name in left_out else (resource, name)
 
-        def answer(divided: Divided) -> Later[R]:
+        def answer(divided: Divided[object]) -> Later[R]:
             kept, denied = divided
             if not denied:
                 return perform(request)
             response = perform(replace(request, **{array: tuple(kept)}))
             return joined(asker, response, denied, ERRORS[resource], message)
 
-        return then(asker.divide(operation, getattr(request, array), resource_of), answer)
+        return then(asker.divide(operation, entries, resource_of), answer)
 
     return rule
 
@@ -125,7 +129,7 @@ def joined(
         denied = denied if len(places) == len(denied) else merged(denied)
     array, refusals = errors.entries(asker.api_key, asker.version, denied, error, message)
 
-    def join(response: Any) -> Any:
+    def join(response: R) -> R:
         asker.context.stays_the_same = False
         if getattr(response, "error_code", ErrorCode.NONE):
             return response

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
 from uuid import UUID
 
-from kshim.access.asker import MOST_TOLD, Asker
-from kshim.access.rules import Perform, R, each, refused
+from kshim.access.asker import MOST_LOGGED, Asker
+from kshim.access.rules import Perform, Q, R, each, refused
 from kshim.answering import Broker
 from kshim.callers import Refused
 from kshim.cluster import fault_in_name
@@ -43,7 +42,9 @@ ENTRY_US = 5
 _written = each("topic_data", AclOperation.WRITE, TOPIC)
 
 
-def produce(asker: Asker, request: ProduceRequest, perform: Perform[ProduceRequest, Any]) -> Later[Any]:
+def produce(
+    asker: Asker, request: ProduceRequest, perform: Perform[ProduceRequest, ProduceResponse]
+) -> Later[ProduceResponse] | Later[ProduceResponse | None]:
     """Refuse topics that the caller may not write to.
 
     Transactional records also need the right to write with the transactional id. With acks=0 a refusal closes
@@ -51,11 +52,13 @@ def produce(asker: Asker, request: ProduceRequest, perform: Perform[ProduceReque
     """
     if not _may_write_in_transaction(asker, request):
         error = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
-        return then(refused(asker, request, error), partial(_checked, asker, request))
-    if request.acks != NO_REPLY:
+        answer = refused(asker, request, error)
+    elif request.acks != NO_REPLY:
         return _written(asker, request, perform)
-    answer = _written(asker, request, lambda some: then(perform(some), lambda _: ProduceResponse()))
-    return then(answer, partial(_checked, asker, request))
+    else:
+        answer = _written(asker, request, lambda some: then(perform(some), lambda _: ProduceResponse()))
+    checked: Later[ProduceResponse | None] = then(answer, partial(_checked, asker, request))
+    return checked
 
 
 def _checked(asker: Asker, request: ProduceRequest, response: ProduceResponse) -> ProduceResponse | None:
@@ -96,14 +99,14 @@ def fetch(
             asker.context.may_see = lambda name: False
         return perform(request)
     known: dict[str, bool] = {}
-    told = 0
+    refusals = 0
 
     def may_see(name: str) -> bool:
-        nonlocal told
+        nonlocal refusals
         allowed = known.get(name)
         if allowed is None:
-            allowed = known[name] = asker.may(AclOperation.READ, TOPIC, name, quietly=told >= MOST_TOLD)
-            told += not allowed
+            allowed = known[name] = asker.may(AclOperation.READ, TOPIC, name, quietly=refusals >= MOST_LOGGED)
+            refusals += not allowed
         return allowed
 
     asker.context.may_see = may_see
@@ -113,15 +116,15 @@ def fetch(
 _end_offsets = each("topics", AclOperation.DESCRIBE, TOPIC, named="topic")
 
 
-def offset_for_leader_epoch(asker: Asker, request: object, perform: Perform[object, R]) -> Later[R]:
+def offset_for_leader_epoch(asker: Asker, request: Q, perform: Perform[Q, R]) -> Later[R]:
     """Refuse topics that the caller may not describe. Brokers may ask for all topics."""
     if asker.may(AclOperation.CLUSTER_ACTION, AclResource.CLUSTER, quietly=True):
         return perform(request)
     return _end_offsets(asker, request, perform)
 
 
-def _invalid(broker: Broker, request: Any) -> Collection[str]:
-    return {topic.name for topic in request.topics if fault_in_name(topic.name) is not None}
+def _invalid(names: Iterable[str]) -> Collection[str]:
+    return {name for name in names if fault_in_name(name) is not None}
 
 
 describe_producers = each("topics", AclOperation.READ, TOPIC, spared=_invalid, message=MESSAGE)
@@ -130,8 +133,8 @@ describe_producers = each("topics", AclOperation.READ, TOPIC, spared=_invalid, m
 # ---- topics
 
 
-def _twice(broker: Broker, request: Any) -> Collection[str]:
-    return {name for name, times in Counter(topic.name for topic in request.topics).items() if times > 1}
+def _twice(names: Iterable[str]) -> Collection[str]:
+    return {name for name, times in Counter(names).items() if times > 1}
 
 
 create_partitions = each("topics", AclOperation.ALTER, TOPIC, spared=_twice)
@@ -150,23 +153,19 @@ def create_topics(
 
     def performed(request: CreateTopicsRequest) -> Later[CreateTopicsResponse]:
         describable = asker.may_each(AclOperation.DESCRIBE_CONFIGS, TOPIC, names, quietly=True)
-        both: list[Later[Any]] = [perform(request), describable]
-        return gather(both, hidden)
+        return then(perform(request), lambda response: then(describable, partial(shown, response)))
 
-    def hidden(both: Sequence[Any]) -> CreateTopicsResponse:
-        response: CreateTopicsResponse
-        describable: set[str]
-        response, describable = both
+    def shown(response: CreateTopicsResponse, describable: set[str]) -> CreateTopicsResponse:
         if len(describable) == len(names):
             return response
-        return replace(response, topics=tuple(_told(topic, describable) for topic in response.topics))
+        return replace(response, topics=tuple(_shown(topic, describable) for topic in response.topics))
 
     if asker.may(AclOperation.CREATE, AclResource.CLUSTER, quietly=True):
         return performed(request)
     return _each_created(asker, request, performed)
 
 
-def _told(topic: CreatableTopicResult, describable: Collection[str]) -> CreatableTopicResult:
+def _shown(topic: CreatableTopicResult, describable: Collection[str]) -> CreatableTopicResult:
     if topic.error_code or topic.name in describable:
         return topic
     return replace(

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 
 from kshim.access.asker import ERRORS, Asker
-from kshim.access.rules import Need, Perform, R, each, refused, whole
+from kshim.access.rules import Need, Perform, Q, R, each, refused, whole
 from kshim.api.add_partitions_to_txn import FIRST_VERSION_FOR_BROKERS
 from kshim.api.init_producer_id import NONE
 from kshim.cluster import INTERNAL_TOPICS, Topic
@@ -107,7 +107,7 @@ def _not_added(
     )
 
 
-def write_txn_markers(asker: Asker, request: object, perform: Perform[object, R]) -> Later[R]:
+def write_txn_markers(asker: Asker, request: Q, perform: Perform[Q, R]) -> Later[R]:
     """Allow brokers, and administrators, who end hanging transactions (KIP-664)."""
     if asker.may(AclOperation.ALTER, CLUSTER, quietly=True):
         return perform(request)
@@ -128,12 +128,12 @@ def describe_transactions(
         states = response.transaction_states
         names = list({topic.topic for state in states for topic in state.topics})
 
-        def told(allowed: set[str]) -> DescribeTransactionsResponse:
+        def shown(allowed: set[str]) -> DescribeTransactionsResponse:
             if len(allowed) == len(names):
                 return response
             return replace(response, transaction_states=tuple(_without(state, allowed) for state in states))
 
-        return then(asker.may_each(AclOperation.DESCRIBE, TOPIC, names, quietly=True), told)
+        return then(asker.may_each(AclOperation.DESCRIBE, TOPIC, names, quietly=True), shown)
 
     return then(_described(asker, request, perform), visible)
 

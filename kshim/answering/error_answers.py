@@ -5,7 +5,7 @@ Entries may be tens of thousands, so each is made only when it is written.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache, partial
 
 from schemas.api_key import ApiKey
@@ -58,9 +58,7 @@ def entries(
 class _Part:
     """Makes a response, or the entries of one of its arrays."""
 
-    def __init__(
-        self, cls: Callable[..., Value], each: Each, inner: tuple[Each, ...], error_field: str
-    ) -> None:
+    def __init__(self, cls: type[Value], each: Each, inner: tuple[Each, ...], error_field: str) -> None:
         self.array = each.array
         self._paths = [path.split(".") for path in each.asked.split()]
         self._cls = cls
@@ -112,7 +110,8 @@ def _part(api_key: ApiKey, version: int, error: ErrorCode) -> _Part:
 
 def _exists(api_key: ApiKey, version: int, place: Refusal) -> bool:
     """True if the version has the fields on the way to the error and the request's field that they answer."""
-    request, cls = MESSAGES[api_key]
+    request = MESSAGES[api_key][0]
+    cls: type = MESSAGES[api_key][1]
     for path in place.arrays[0].asked.split() if place.arrays else ():
         if not _fields(request)[path.split(".")[0]].exists(version):
             return False
@@ -120,7 +119,7 @@ def _exists(api_key: ApiKey, version: int, place: Refusal) -> bool:
         field = _fields(cls)[name]
         if not field.exists(version):
             return False
-        cls = getattr(field.type, "element", None)
+        cls = getattr(field.type, "element", object)
     return True
 
 
@@ -133,5 +132,5 @@ def _found(asked: object, path: Sequence[str]) -> Iterable[object]:
     return (found,) if isinstance(found, str) else found or ()
 
 
-def _fields(cls: object) -> dict[str, Field]:
+def _fields(cls: type) -> dict[str, Field]:
     return {each.name: each for each in definition(cls).fields}

@@ -31,8 +31,8 @@ from schemas.api_key import ApiKey, api_title
 from schemas.error_code import ErrorCode
 from schemas.header import RequestHeader
 from schemas.message import MalformedMessage
-from schemas.messages.sasl_authenticate import SaslAuthenticateResponse
-from schemas.messages.sasl_handshake import SaslHandshakeResponse
+from schemas.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
+from schemas.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
 from schemas.pieces import Pieces
 from schemas.registry import decode_request, decode_request_header, encode_response
 
@@ -168,6 +168,7 @@ class Gate:
             protocol = self._context.rules.protocol
             raise self._mistaken(Mistake.NO_LOGIN, header, api=_api(header), protocol=protocol)
         _, request = decode_request(frame, MAX_ELEMENTS)
+        assert isinstance(request, SaslHandshakeRequest)
         return self._choose(header, request.mechanism)
 
     def _choose(self, header: RequestHeader, name: str) -> Answered:
@@ -192,7 +193,7 @@ class Gate:
     def _take(self, frame: bytes | bytearray) -> Answered:
         """Answer a token in a SaslAuthenticate. Raises MalformedMessage, Unreadable."""
         header, request = decode_request(frame, MAX_ELEMENTS)
-        if header.api_key != ApiKey.SASL_AUTHENTICATE:
+        if not isinstance(request, SaslAuthenticateRequest):
             self._tell(Mistake.NO_TOKEN, header.client_id, api=_api(header))
             return self._later(_illegal_state(header, request))
         try:

@@ -46,6 +46,7 @@ from schemas.api_key import ApiKey
 from schemas.error_code import ErrorCode
 from schemas.header import RequestHeader
 from schemas.message import MalformedMessage, TooManyElements
+from schemas.messages.add_partitions_to_txn import AddPartitionsToTxnResponse
 from schemas.messages.api_versions import ApiVersionsResponse
 from schemas.messages.find_coordinator import Coordinator, FindCoordinatorResponse
 from schemas.messages.list_groups import ListGroupsRequest, ListGroupsResponse
@@ -434,4 +435,5 @@ def _offsets_added(asked: Asked, header: RequestHeader, frame: bytes) -> Reply:
         _, response = decode_response(ApiKey.ADD_PARTITIONS_TO_TXN, ADD_PARTITIONS, frame)
     except MalformedMessage as error:
         raise not_understood(asked, error) from error
+    assert isinstance(response, AddPartitionsToTxnResponse)
     return encode(header, as_offsets(response, header.api_version))

@@ -325,7 +325,9 @@ def _read_versions(frame: bytes | bytearray, version: int) -> tuple[ApiVersionsR
     """
     error = int.from_bytes(frame[_ERROR_AT : _ERROR_AT + 2], signed=True)
     version = 0 if error == ErrorCode.UNSUPPORTED_VERSION else version
-    return decode_response(ApiKey.API_VERSIONS, version, bytes(frame))[1], version
+    response = decode_response(ApiKey.API_VERSIONS, version, bytes(frame))[1]
+    assert isinstance(response, ApiVersionsResponse)
+    return response, version
 
 
 def connect(

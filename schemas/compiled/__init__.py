@@ -11,19 +11,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from typing import Any, cast
+from typing import TypeVar, cast
 
 from schemas.compiled.measuring import Measurer, Measuring, Size
 from schemas.compiled.reading import Decoder, Reading
-from schemas.compiled.writing import Encoder, Writing
+from schemas.compiled.writing import Encoder, PieceEncoder, Writing
 from schemas.message import MalformedMessage, T, struct
-from schemas.pieces import Pieces
 
 __all__ = [
     "Decoder",
     "Encoder",
     "Measurer",
     "Size",
+    "cached",
     "decode",
     "decoder",
     "encode",
@@ -34,18 +34,26 @@ __all__ = [
 ]
 
 
-@cache
-def decoder(cls: Any, version: int) -> Decoder:
+F = TypeVar("F", bound=Callable[..., object])
+
+
+def cached(function: F) -> F:
+    """`functools.cache`, but the types of the function's arguments and result are kept."""
+    return cast(F, cache(function))
+
+
+@cached
+def decoder(cls: type[T], version: int) -> Decoder[T]:
     """decode(frame, offset, left) -> (message, offset after it).
 
     Raises MalformedMessage, and TooManyElements if the message has more than `left` elements. frame: bytes or
     a bytearray. Fields of type `records` become memoryviews of it; all others are copies.
     """
-    return Reading(cls.__name__, struct(cls, version), version).compile()
+    return Reading(cls, struct(cls, version), version).compile()
 
 
-@cache
-def encoder(cls: Any, version: int) -> Encoder:
+@cached
+def encoder(cls: type[object], version: int) -> Encoder:
     """encode(message, head=b"", left, left_bytes) -> head + the message's bytes.
 
     Raises ValueError, which names the field, for a value that this version cannot carry. Raises
@@ -55,15 +63,14 @@ def encoder(cls: Any, version: int) -> Encoder:
     return Writing(cls.__name__, struct(cls, version), version).compile()
 
 
-@cache
-def piece_encoder(cls: Any, version: int) -> Callable[..., Pieces]:
+@cached
+def piece_encoder(cls: type[object], version: int) -> PieceEncoder:
     """Like `encoder`, but the function returns the pieces without joining them."""
-    function: Any = Writing(cls.__name__, struct(cls, version), version).compile("Pieces({})")
-    return cast(Callable[..., Pieces], function)
+    return Writing(cls.__name__, struct(cls, version), version).compile_in_pieces()
 
 
-@cache
-def measurer(cls: Any, version: int) -> Measurer:
+@cached
+def measurer(cls: type[object], version: int) -> Measurer:
     """measure(message, left, left_bytes) -> Size, without writing the message.
 
     Raises the same as `encoder`, but TooManyBytes if the whole message takes more than `left_bytes`. A value
@@ -72,23 +79,21 @@ def measurer(cls: Any, version: int) -> Measurer:
     return Measuring(cls.__name__, struct(cls, version), version).compile()
 
 
-def decode(cls: Callable[..., T], version: int, data: bytes | memoryview) -> T:
+def decode(cls: type[T], version: int, data: bytes | memoryview) -> T:
     """Decode the message that fills `data` exactly. Raises MalformedMessage."""
     frame = bytes(data)
-    value: T
     value, end = decoder(cls, version)(frame, 0)
     if end != len(frame):
         raise overfull(cls, version, frame, end)
     return value
 
 
-def overfull(cls: Any, version: int, frame: bytes, end: int) -> MalformedMessage:
+def overfull(cls: type[object], version: int, frame: bytes, end: int) -> MalformedMessage:
     """The exception for a message that ends before its frame does."""
     reason = f"{len(frame) - end} bytes too many"
     return MalformedMessage(reason, api=cls.__name__, version=version, offset=end)
 
 
-def encode(value: Any, version: int) -> bytes:
+def encode(value: object, version: int) -> bytes:
     """The bytes of a message. Raises ValueError for a value that this version cannot carry."""
-    cls: object = type(value)
-    return encoder(cls, version)(value)
+    return encoder(type(value), version)(value)

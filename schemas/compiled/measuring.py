@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from schemas import primitives
 from schemas.compiled.text import NO_LIMIT, Text, join
 from schemas.compiled.writing import write_element
 from schemas.mapped import Written
+from schemas.primitives import Construct
 
 Measurer = Callable[..., "Size"]
 
@@ -41,7 +42,7 @@ def _tags_bytes(tags: Iterable[tuple[int, int]]) -> int:
     return _uvarint_bytes(len(known)) + sum(fields)
 
 
-_RUNTIME: Final[dict[str, Any]] = {
+_RUNTIME: Final[Mapping[str, object]] = {
     "Size": Size,
     "Written": Written,
     "text_bytes": _text_bytes,
@@ -55,11 +56,11 @@ class Measuring(Text):
     `fixed_bytes` until a loop or a branch begins.
     """
 
-    def __init__(self, name: str, entity: object, version: int) -> None:
+    def __init__(self, name: str, entity: primitives.Entity, version: int) -> None:
         header = f"def measure(value, left={NO_LIMIT}, left_bytes={NO_LIMIT}):"
-        super().__init__(name, entity, version, header, _RUNTIME)
+        super().__init__(name, entity, version, header, {**_RUNTIME, "explain": self.explain})
         self.fixed_bytes = 0
-        self.writers: dict[type, Any] = {
+        self.writers: dict[type, Callable[[Construct, str, str], None]] = {
             primitives.Fixed: lambda wire, value, path: self.fixed(wire.length),
             primitives.Uuid: lambda wire, value, path: self.fixed(wire.smallest),
             primitives.Varint: self.varint,
@@ -87,7 +88,7 @@ class Measuring(Text):
         """The exception for a failure in the generated function. It names no field; the encoder would."""
         return ValueError(f"{self.name} v{self.version}: {failure}")
 
-    def measure(self, wire: object, value: str, path: str) -> None:
+    def measure(self, wire: Construct, value: str, path: str) -> None:
         self.writers[type(wire)](wire, value, path)
 
     def fixed(self, size: int) -> None:
@@ -174,7 +175,7 @@ class Measuring(Text):
                 self.tagged(tag, each, f"{value}.{name}", default, tags, join(path, name))
             self.spend_bytes(f"(tags_bytes({tags}) if {tags} else 1)")
 
-    def tagged(self, tag: int, wire: object, value: str, default: object, tags: str, path: str) -> None:
+    def tagged(self, tag: int, wire: Construct, value: str, default: object, tags: str, path: str) -> None:
         """Add the size of a known field to `tags`, unless the field equals its default. `tags_bytes` counts
         it later.
         """

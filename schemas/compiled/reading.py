@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import Final, Generic, Protocol, TypeVar
 
 from schemas import message, primitives
 from schemas.compiled.text import NO_LIMIT, Text, join, line_of, refuse
-from schemas.message import MalformedMessage
-from schemas.primitives import java_int
+from schemas.message import MalformedMessage, T
+from schemas.primitives import Construct, java_int
 
-Decoder = Callable[..., tuple[Any, int]]
+T_co = TypeVar("T_co", covariant=True)
+
+
+class Decoder(Protocol[T_co]):
+    """decode(frame, offset, left) -> (message, offset after it)."""
+
+    def __call__(self, frame: bytes | bytearray, offset: int, left: int = ..., /) -> tuple[T_co, int]: ...
 
 
 def _varint(frame: bytes, offset: int, bits: int = 32, signed: bool = False) -> tuple[int, int]:
@@ -65,7 +71,7 @@ def _unknown_tags(frame: bytes, offset: int, count: int) -> tuple[tuple[tuple[in
     return tuple(tags), offset
 
 
-_RUNTIME: Final[dict[str, Any]] = {
+_RUNTIME: Final[Mapping[str, object]] = {
     "StructError": struct.error,
     "unpack_from": struct.unpack_from,
     "uuid": primitives.to_uuid,
@@ -78,13 +84,14 @@ _RUNTIME: Final[dict[str, Any]] = {
 }
 
 
-class Reading(Text):
+class Reading(Text, Generic[T]):
     """Generates decode(frame, offset, left). Numbers stay in `pending` until they are unpacked together."""
 
-    def __init__(self, name: str, entity: object, version: int) -> None:
-        super().__init__(name, entity, version, f"def decode(frame, offset, left={NO_LIMIT}):", _RUNTIME)
+    def __init__(self, cls: type[T], entity: primitives.Entity, version: int) -> None:
+        header = f"def decode(frame, offset, left={NO_LIMIT}):"
+        super().__init__(cls.__name__, entity, version, header, {**_RUNTIME, "explain": self.explain})
         self.pending: list[tuple[str, str, str]] = []  # (target, format letter, path)
-        self.readers: dict[type, Callable[[Any, str, str], None]] = {
+        self.readers: dict[type, Callable[[Construct, str, str], None]] = {
             primitives.Fixed: self.fixed,
             primitives.Uuid: self.uuid,
             primitives.Varint: self.varint,
@@ -96,7 +103,7 @@ class Reading(Text):
             primitives.Entity: self.read_entity,
         }
 
-    def compile(self) -> Decoder:
+    def compile(self) -> Decoder[T]:
         first = len(self.lines)
         self.line("size = len(frame)")
         value = self.new("value")
@@ -107,7 +114,7 @@ class Reading(Text):
         self.depth = 1
         with self.block("except (StructError, IndexError, ValueError) as failure:"):
             self.line("raise explain(failure, frame, offset) from None")
-        found: Decoder = self.finish("decode")
+        found: Decoder[T] = self.finish("decode")
         return found
 
     def explain(self, failure: BaseException, frame: bytes, offset: int) -> MalformedMessage:
@@ -122,7 +129,7 @@ class Reading(Text):
             reason = "the bytes end here"
         return MalformedMessage(reason, api=self.name, version=self.version, field=field, offset=offset)
 
-    def read(self, wire: Any, target: str, path: str) -> None:
+    def read(self, wire: Construct, target: str, path: str) -> None:
         self.readers[type(wire)](wire, target, path)
 
     def pend(self, letter: str, target: str, path: str) -> None:
@@ -147,7 +154,7 @@ class Reading(Text):
     def fixed(self, wire: primitives.Fixed, target: str, path: str) -> None:
         self.pend(wire.code, target, path)
 
-    def uuid(self, wire: Any, target: str, path: str) -> None:
+    def uuid(self, wire: primitives.Uuid, target: str, path: str) -> None:
         raw = self.new("raw")
         self.pend("16s", raw, path)
         self.flush()

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import sys
-from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
 from schemas.message import TooManyBytes, TooManyElements
-from schemas.primitives import MAX_STRING_BYTES
+from schemas.primitives import MAX_STRING_BYTES, Entity
 
 NO_LIMIT = sys.maxsize
 Place = list[tuple[str, int]]  # the fields that a line reads or writes: path and number of bytes of each
@@ -40,19 +39,24 @@ def join(path: str, name: str) -> str:
     return f"{path}.{name}" if path else name
 
 
-class Text(ABC):
-    """The text of a function that is being generated, line by line."""
+class Text:
+    """The text of a function that is being generated, line by line.
 
-    def __init__(self, name: str, entity: Any, version: int, header: str, env: dict[str, Any]) -> None:
+    env: the names that the function uses. Its `explain` returns the exception that is raised for a failure.
+    """
+
+    def __init__(
+        self, name: str, entity: Entity, version: int, header: str, env: Mapping[str, object]
+    ) -> None:
         self.entity = entity
         self.name = name
         self.version = version
-        self.env = env | {
+        self.env = {
+            **env,
             "Refused": Refused,
             "TooManyElements": TooManyElements,
             "TooManyBytes": TooManyBytes,
             "long_string": long_string,
-            "explain": self.explain,
         }
         self.lines = [header, " try:"]
         self.places: list[Place] = [[], []]
@@ -96,10 +100,6 @@ class Text(ABC):
         """A Python expression for a default value."""
         plain = value is None or value == () or type(value) in (bool, int, str, bytes)
         return repr(value) if plain else self.constant("default_", value)
-
-    @abstractmethod
-    def explain(self, *arguments: Any) -> Exception:
-        """The exception that the generated function raises for a failure."""
 
     def finish(self, function: str) -> Any:
         """Compile the text, and return the function that it defines. function: the function's name."""

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 from schemas import primitives
 from schemas.compiled.text import NO_LIMIT, Place, Text, join, line_of
 from schemas.mapped import Written
 from schemas.pieces import Pieces, block
-from schemas.primitives import encode_uvarint
+from schemas.primitives import Construct, encode_uvarint
 
 Encoder = Callable[..., bytes]
+PieceEncoder = Callable[..., Pieces]
 
 MOST_PIECES: Final = 1024
 """The number of pieces of a long message after which they are joined to one."""
@@ -27,7 +28,7 @@ def _encode_tags(tags: Iterable[tuple[int, bytes]]) -> bytes:
     return b"".join(out)
 
 
-_RUNTIME: Final[dict[str, Any]] = {
+_RUNTIME: Final[Mapping[str, object]] = {
     "FAILURES": (struct.error, primitives.ConstructError, ValueError, TypeError, AttributeError),
     "pack": struct.pack,
     "encode_tags": _encode_tags,
@@ -42,7 +43,7 @@ _RUNTIME: Final[dict[str, Any]] = {
 _elements: Final[dict[object, Encoder]] = {}
 
 
-def write_element(name: str, entity: object, version: int, value: object) -> bytes:
+def write_element(name: str, entity: primitives.Entity, version: int, value: object) -> bytes:
     """The bytes of one element of an array. The function for it is generated at the first use."""
     encode = _elements.get(entity)
     if encode is None:
@@ -55,14 +56,14 @@ class Writing(Text):
     together; finished expressions wait in `pieces` until a loop or a branch begins.
     """
 
-    def __init__(self, name: str, entity: object, version: int) -> None:
+    def __init__(self, name: str, entity: primitives.Entity, version: int) -> None:
         header = f"def encode(value, head=b'', left={NO_LIMIT}, left_bytes={NO_LIMIT}):"
-        super().__init__(name, entity, version, header, _RUNTIME)
+        super().__init__(name, entity, version, header, {**_RUNTIME, "explain": self.explain})
         self.out = "out"
         self.numbers: list[tuple[str, str, str]] = []  # (expression, format letter, path)
         self.pieces: list[tuple[str, Place]] = [("head", [])]
         self.is_begun = False  # True once the list `out` exists
-        self.writers: dict[type, Callable[[Any, str, str], None]] = {
+        self.writers: dict[type, Callable[[Construct, str, str], None]] = {
             primitives.Fixed: self.fixed,
             primitives.Uuid: self.uuid,
             primitives.Varint: self.varint,
@@ -74,17 +75,27 @@ class Writing(Text):
             primitives.Entity: self.write_entity,
         }
 
-    def compile(self, result: str = "b''.join({})") -> Encoder:
-        """Generate the function. result: the expression that it returns; {} in it stands for the pieces of
-        the message.
+    def compile(self) -> Encoder:
+        """Generate the function that returns the message as one piece."""
+        self.generate("b''.join({})")
+        found: Encoder = self.finish("encode")
+        return found
+
+    def compile_in_pieces(self) -> PieceEncoder:
+        """Generate the function that returns the pieces without joining them."""
+        self.generate("Pieces({})")
+        found: PieceEncoder = self.finish("encode")
+        return found
+
+    def generate(self, result: str) -> None:
+        """Add the function to the text. result: the expression that it returns; {} in it stands for the
+        pieces of the message.
         """
         self.write_entity(self.entity, "value", "")
         self.join(f"return {result}")
         self.depth = 1
         with self.block("except FAILURES as failure:"):
             self.line("raise explain(failure) from None")
-        found: Encoder = self.finish("encode")
-        return found
 
     def explain(self, failure: BaseException) -> ValueError:
         """The exception for a failure in the generated function: it names the fields and the reason."""
@@ -92,7 +103,7 @@ class Writing(Text):
         reason = "None, where null is not allowed" if "NoneType" in str(failure) else str(failure)
         return ValueError(f"{self.name} v{self.version}.{fields}: {reason}")
 
-    def write(self, wire: Any, value: str, path: str) -> None:
+    def write(self, wire: Construct, value: str, path: str) -> None:
         self.writers[type(wire)](wire, value, path)
 
     def piece(self, expression: str, place: Place) -> None:
@@ -137,7 +148,7 @@ class Writing(Text):
     def fixed(self, wire: primitives.Fixed, value: str, path: str) -> None:
         self.numbers.append((value, wire.code, path))
 
-    def uuid(self, wire: Any, value: str, path: str) -> None:
+    def uuid(self, wire: primitives.Uuid, value: str, path: str) -> None:
         self.piece(f"{value}.bytes", [(path, 0)])
 
     def varint(self, wire: primitives.Varint, value: str, path: str) -> None:
@@ -245,7 +256,7 @@ class Writing(Text):
                 self.tagged(tag, each, f"{value}.{name}", default, tags, join(path, name))
             self.piece(f"encode_tags({tags}) if {tags} else b'\\0'", place)
 
-    def tagged(self, tag: int, wire: object, value: str, default: object, tags: str, path: str) -> None:
+    def tagged(self, tag: int, wire: Construct, value: str, default: object, tags: str, path: str) -> None:
         """Generate: add a known field to `tags`, unless it equals its default. Its pieces are kept apart from
         those that wait.
         """

@@ -6,7 +6,8 @@ assignment_epochs (4.3, KIP-1251) and assignment_timestamp (4.3, KIP-1263). meta
 which is only read, and deleted.
 """
 
-from typing import Any, Final
+from collections.abc import Mapping
+from typing import Final
 from uuid import UUID
 
 from schemas.message import entity, field, message
@@ -23,23 +24,20 @@ from schemas.primitives import (
     uuid,
 )
 
-_KEY: Final[Any] = {"versions": range(1), "flexible": None}
-_VALUE: Final[Any] = {"versions": range(1), "flexible": 0}
 
-
-@message(**_KEY)
+@message(versions=range(1), flexible=None)
 class ConsumerGroupMetadataKey:
     group: str = field(string)
 
 
-@message(**_VALUE)
+@message(versions=range(1), flexible=0)
 class ConsumerGroupMetadataValue:
     epoch: int = field(int32)
     metadata_hash: int = field(int64, tag=0)
     """A hash of the subscribed topics; 0 if there are none, and in records from before Kafka 4.1."""
 
 
-@message(**_KEY)
+@message(versions=range(1), flexible=None)
 class ConsumerGroupPartitionMetadataKey:
     group: str = field(string)
 
@@ -58,12 +56,12 @@ class TopicMetadata:
     partition_metadata: tuple[PartitionMetadata, ...] = field(array(PartitionMetadata))
 
 
-@message(**_VALUE)
+@message(versions=range(1), flexible=0)
 class ConsumerGroupPartitionMetadataValue:
     topics: tuple[TopicMetadata, ...] = field(array(TopicMetadata))
 
 
-@message(**_KEY)
+@message(versions=range(1), flexible=None)
 class ConsumerGroupMemberMetadataKey:
     group: str = field(string)
     member_id: str = field(string)
@@ -83,7 +81,7 @@ class ClassicMemberMetadata:
     supported_protocols: tuple[ClassicProtocol, ...] = field(array(ClassicProtocol))
 
 
-@message(**_VALUE)
+@message(versions=range(1), flexible=0)
 class ConsumerGroupMemberMetadataValue:
     instance_id: str | None = field(nullable_string)
     rack_id: str | None = field(nullable_string)
@@ -98,19 +96,19 @@ class ConsumerGroupMemberMetadataValue:
     )
 
 
-@message(**_KEY)
+@message(versions=range(1), flexible=None)
 class ConsumerGroupTargetAssignmentMetadataKey:
     group: str = field(string)
 
 
-@message(**_VALUE)
+@message(versions=range(1), flexible=0)
 class ConsumerGroupTargetAssignmentMetadataValue:
     assignment_epoch: int = field(int32)
     assignment_timestamp: int = field(int64, tag=0)
     """When the target was computed, in ms since the epoch; 0 if unknown."""
 
 
-@message(**_KEY)
+@message(versions=range(1), flexible=None)
 class ConsumerGroupTargetAssignmentMemberKey:
     group: str = field(string)
     member_id: str = field(string)
@@ -122,12 +120,12 @@ class TopicPartition:
     partitions: tuple[int, ...] = field(array(int32))
 
 
-@message(**_VALUE)
+@message(versions=range(1), flexible=0)
 class ConsumerGroupTargetAssignmentMemberValue:
     topic_partitions: tuple[TopicPartition, ...] = field(array(TopicPartition))
 
 
-@message(**_KEY)
+@message(versions=range(1), flexible=None)
 class ConsumerGroupCurrentMemberAssignmentKey:
     group: str = field(string)
     member_id: str = field(string)
@@ -141,7 +139,7 @@ class TopicPartitions:
     """For each partition, the epoch in which the member got it; None in records from before Kafka 4.3."""
 
 
-@message(**_VALUE)
+@message(versions=range(1), flexible=0)
 class ConsumerGroupCurrentMemberAssignmentValue:
     member_epoch: int = field(int32)
     previous_member_epoch: int = field(int32)
@@ -150,13 +148,13 @@ class ConsumerGroupCurrentMemberAssignmentValue:
     partitions_pending_revocation: tuple[TopicPartitions, ...] = field(array(TopicPartitions))
 
 
-@message(**_KEY)
+@message(versions=range(1), flexible=None)
 class ConsumerGroupRegularExpressionKey:
     group: str = field(string)
     regular_expression: str = field(string)
 
 
-@message(**_VALUE)
+@message(versions=range(1), flexible=0)
 class ConsumerGroupRegularExpressionValue:
     topics: tuple[str, ...] = field(array(string))
     version: int = field(int64)
@@ -184,7 +182,7 @@ ConsumerGroupValue = (
     | ConsumerGroupRegularExpressionValue
 )
 
-KINDS: Final[dict[int, tuple[Any, Any]]] = {
+KINDS: Final[Mapping[int, tuple[type[ConsumerGroupKey], type[ConsumerGroupValue]]]] = {
     3: (ConsumerGroupMetadataKey, ConsumerGroupMetadataValue),
     4: (ConsumerGroupPartitionMetadataKey, ConsumerGroupPartitionMetadataValue),
     5: (ConsumerGroupMemberMetadataKey, ConsumerGroupMemberMetadataValue),

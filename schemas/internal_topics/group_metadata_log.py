@@ -11,14 +11,14 @@ v3 group_instance_id (KIP-345); v4 flexible (KIP-915). All versions are read. As
 written in v3 and offsets in v4. An offset with an expire_timestamp is written in v1, without a leader epoch.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, Final, overload
 from uuid import UUID
 
 from schemas import compiled
 from schemas.internal_topics.consumer_group_log import KINDS, ConsumerGroupKey, ConsumerGroupValue
-from schemas.message import MalformedMessage, definition, entity, field, message
+from schemas.message import MalformedMessage, T, definition, entity, field, message
 from schemas.primitives import array, bytes_, int32, int64, nullable_string, string, uuid
 
 VERSIONS: Final = range(5)  # of OffsetCommitValue and of GroupMetadataValue
@@ -103,18 +103,19 @@ class UnknownKey:
 Key = OffsetCommitKey | GroupMetadataKey | ConsumerGroupKey | UnknownKey
 Value = OffsetCommitValue | GroupMetadataValue | ConsumerGroupValue
 
-KEYS: Final[dict[int, object]] = {
+_NamingKey = OffsetCommitKey | GroupMetadataKey | ConsumerGroupKey
+KEYS: Final[Mapping[int, type[_NamingKey]]] = {
     0: OffsetCommitKey,
     1: OffsetCommitKey,
     2: GroupMetadataKey,
     **{kind: key for kind, (key, _) in KINDS.items()},
 }
-VALUES: Final[dict[object, Any]] = {
+VALUES: Final[Mapping[type[Key], type[Value]]] = {
     OffsetCommitKey: OffsetCommitValue,
     GroupMetadataKey: GroupMetadataValue,
     **dict(KINDS.values()),
 }
-_KIND_BYTES: Final = {key: kind.to_bytes(2) for kind, key in KEYS.items()}
+_KIND_BYTES: Final[Mapping[type[Key], bytes]] = {key: kind.to_bytes(2) for kind, key in KEYS.items()}
 """The first two bytes of each class of keys; the higher kind of the two for offsets."""
 
 _TOPIC_ID_FOLLOWS: Final = b"\1\0\x10"
@@ -126,8 +127,7 @@ def decode_key(data: bytes) -> Key:
     kind = _number(data, "key")
     if kind not in KEYS:
         return UnknownKey(kind, data[2:])
-    key: Key = _decode(KEYS[kind], 0, data)
-    return key
+    return _decode(KEYS[kind], 0, data)
 
 
 @overload
@@ -147,8 +147,7 @@ def decode_value(key: Key, data: bytes | None) -> Value | None:
     version = _number(data, cls.__name__)
     if version not in (definition(cls).versions or ()):
         raise MalformedMessage("an unknown version", api=cls.__name__, version=version)
-    value: Value = _decode(cls, version, data)
-    return value
+    return _decode(cls, version, data)
 
 
 def is_plain_offset_commit(data: bytes) -> bool:
@@ -167,17 +166,15 @@ def is_plain_offset_commit(data: bytes) -> bool:
 
 
 def decode_plain_offset_commit(data: bytes) -> OffsetCommitValue:
-    value: OffsetCommitValue = compiled.decoder(OffsetCommitValue, 4)(data, 2)[0]
-    return value
+    return compiled.decoder(OffsetCommitValue, 4)(data, 2)[0]
 
 
 def encode_key(key: Key) -> bytes:
     """The bytes of a key. The key of an offset is written as kind 1."""
     if isinstance(key, UnknownKey):
         return key.kind.to_bytes(2, signed=True) + key.data
-    cls: object = type(key)
-    encode, _ = _encoder(cls, 0)
-    return encode(key, _KIND_BYTES[cls])
+    encode, _ = _encoder(type(key), 0)
+    return encode(key, _KIND_BYTES[type(key)])
 
 
 def encode_value(value: Value) -> bytes:
@@ -198,9 +195,8 @@ def _encode_plain_offset_commit(value: Any) -> bytes:
     return data[:-1] + _TOPIC_ID_FOLLOWS + value.topic_id.bytes if value.topic_id.int else data
 
 
-def _encode(value: Any, version: int) -> bytes:
-    cls: Any = type(value)
-    encode, start = _encoder(cls, version)
+def _encode(value: Value, version: int) -> bytes:
+    encode, start = _encoder(type(value), version)
     return encode(value, start)
 
 
@@ -210,14 +206,14 @@ def _number(data: bytes, of: str) -> int:
     return int.from_bytes(data[:2], signed=True)
 
 
-def _decode(cls: Any, version: int, data: bytes) -> Any:
+def _decode(cls: type[T], version: int, data: bytes) -> T:
     value, end = compiled.decoder(cls, version)(data, 2)
     if end != len(data):
         raise compiled.overfull(cls, version, data, end)
     return value
 
 
-@cache
-def _encoder(cls: object, version: int) -> tuple[compiled.Encoder, bytes]:
+@compiled.cached
+def _encoder(cls: type, version: int) -> tuple[compiled.Encoder, bytes]:
     """The encoder of one version, and the two bytes of the version with which a value begins."""
     return compiled.encoder(cls, version), version.to_bytes(2)

@@ -11,7 +11,6 @@ import mmap
 import struct
 from collections.abc import Callable
 from enum import IntEnum
-from typing import Any
 
 __all__ = [
     "MAX_DECOMPRESSED_BYTES",
@@ -55,7 +54,7 @@ def decompress(codec: Compression, data: memoryview, max_bytes: int = MAX_DECOMP
     """Expand the records of a compressed batch. Raises BadCompression; ExpandsTooFar beyond `max_bytes`."""
     import cramjam
 
-    decoders: dict[Compression, Callable[[Any, Any], int]] = {
+    decoders: dict[Compression, Callable[[memoryview, mmap.mmap], int]] = {
         Compression.GZIP: cramjam.gzip.decompress_into,
         Compression.SNAPPY: _snappy_into,
         Compression.LZ4: cramjam.lz4.decompress_into,

@@ -130,7 +130,7 @@ def test_an_answer_repeats_what_was_asked_for(
     response: Any = errors.answer(api_key, version, one_of_each(api_key, version), WRONG)
     found: dict[str, object] = {}
     for name in errors.refusal(api_key, version, WRONG).place:
-        fields = definition(response).fields
+        fields = definition(type(response)).fields
         found |= {
             each.name: value
             for each in fields

@@ -51,14 +51,15 @@ def form(cls: Any, version: int) -> dict[str, Any]:
 def known(value: Any) -> Any:
     """A value without unknown tagged fields, which kafka-python reads but does not write."""
     if hasattr(value, "__definition__"):
-        return type(value)(**{it.name: known(getattr(value, it.name)) for it in definition(value).fields})
+        fields = definition(type(value)).fields
+        return type(value)(**{it.name: known(getattr(value, it.name)) for it in fields})
     return tuple(map(known, value)) if isinstance(value, tuple) else value
 
 
 def plain(value: Any, version: int) -> Any:
     """A value in kafka-python's form: a dictionary, without tagged fields that have their default."""
     if hasattr(value, "__definition__"):
-        fields = [it for it in definition(value).fields if it.exists(version)]
+        fields = [it for it in definition(type(value)).fields if it.exists(version)]
         pairs = [(it, getattr(value, it.name)) for it in fields]
         return {it.name: plain(each, version) for it, each in pairs if it.tag is None or each != it.default}
     if isinstance(value, tuple):
