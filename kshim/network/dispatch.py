@@ -7,6 +7,7 @@ would take a tenth of the start-up time.
 from __future__ import annotations
 
 import logging
+from collections.abc import Awaitable
 from functools import cached_property, partial
 from importlib import import_module
 from typing import Any, NoReturn
@@ -25,7 +26,7 @@ from kshim.turns.promise import Promise, run, settled
 from kshim.turns.unread import LEAST_ANSWER_BYTES, NoRoom
 from schemas.api_key import ApiKey, api_title
 from schemas.header import RequestHeader
-from schemas.message import MalformedMessage, TooLarge, TooManyBytes, TooManyElements, Value
+from schemas.message import MalformedMessage, TooLarge, TooManyBytes, TooManyElements
 from schemas.pieces import Pieces
 from schemas.registry import (
     VERSIONS,
@@ -98,11 +99,8 @@ def answer(
 ) -> Reply | Promise[Reply]:
     """Return the reply to a request, header and body without the size; None if the request has no reply.
 
-    decoded: the frame's header and request, if they were decoded aside.
-
-    Raises Refused, or the promise fails with it: if Kafka closes the connection (an unknown API, an
-    unsupported version, a body that does not match its API and version), if the request has more than
-    MAX_ELEMENTS, or if one of our functions failed.
+    decoded: the frame's header and request, if they were decoded aside. Raises Refused, or the promise fails
+    with it, if the request is refused or one of our functions failed.
     """
     # A bytearray holds a large request, and is never hashed.
     question = _question(broker, frame, client) if isinstance(frame, bytes) and frame[:2] in KEYS else None
@@ -110,11 +108,8 @@ def answer(
         return known
     try:
         header, request = decoded or decode_request(frame, LIGHT_ELEMENTS)
-    except TooManyElements:
-        turn.is_alone = True
-        return run(_answer_large(broker, frame, client, turn))
-    except MalformedMessage as error:
-        return _not_decoded(frame, client, error)
+    except (MalformedMessage, TooManyElements) as error:
+        return _not_decoded(broker, frame, client, turn, error)
     served = API.get(header.api_key)
     if served is None:
         return _unsupported(header, client)
@@ -122,36 +117,26 @@ def answer(
         broker.arrivals.came(client)
     if logger.isEnabledFor(logging.DEBUG):
         logger.debug("%s", _request(header, client))
-    context = RequestContext(
-        header.api_version,
-        header.client_id or "",
-        client.host,
-        client.advertised,
-        turn=turn,
-        node_id=broker.node_id,
-        client=client,
-    )
     function = served.function if broker.authorizer is None else served.guarded
     if broker.quotas.in_force:
         function = metered(function, header.api_key, len(frame))
+    version, client_id = header.api_version, header.client_id or ""
+    context = RequestContext(version, client_id, client.host, client.advertised, turn, broker.node_id, client)
     try:
         response = function(broker, context, request)
-        if isinstance(response, Value) or response is None:
-            reply = _encode(broker, header, client, turn, response)
-            if question is not None and context.stays_the_same and isinstance(reply, bytes):
-                broker.replies.keep(question, client, reply)
-            return reply
-        if not isinstance(response, Promise):
-            response = run(settled(response))
-            if not isinstance(response, Promise):
-                return _encode(broker, header, client, turn, response)
-            if header.api_key in ALONE:
-                turn.is_alone = True
-        return response.then(partial(_encode, broker, header, client, turn))
-    except Refused:
-        raise
     except Exception as error:
-        raise _failed(header, client, error) from error
+        return _encode(broker, header, client, turn, error)
+    if isinstance(response, Promise):
+        return response.then(partial(_encode, broker, header, client, turn))
+    if hasattr(response, "__await__"):
+        reply = run(_encode_later(broker, header, client, turn, response))
+        if isinstance(reply, Promise) and header.api_key in ALONE:
+            turn.is_alone = True
+        return reply
+    reply = _encode(broker, header, client, turn, response)
+    if question is not None and context.stays_the_same and isinstance(reply, bytes):
+        broker.replies.keep(question, client, reply)
+    return reply
 
 
 def _question(broker: Answering, frame: bytes, client: Client) -> Question | None:
@@ -169,17 +154,34 @@ def _question(broker: Answering, frame: bytes, client: Client) -> Question | Non
     return Question(frame, broker.node_id, broker.replies.cluster.version, asker)
 
 
+def _not_decoded(
+    broker: Answering,
+    frame: bytes | bytearray,
+    client: Client,
+    turn: Turn,
+    error: MalformedMessage | TooManyElements,
+) -> Reply | Promise[Reply]:
+    """Have a request of many elements decoded aside and answered. Refuse any other frame."""
+    if isinstance(error, MalformedMessage):
+        return _refuse_frame(frame, client, error)
+    turn.is_alone = True
+    return run(_answer_large(broker, frame, client, turn))
+
+
 async def _answer_large(broker: Answering, frame: bytes | bytearray, client: Client, turn: Turn) -> Reply:
-    """Answer a request of many elements, which is decoded aside."""
     try:
         decoded = await broker.aside.run(partial(decode_request, frame, MAX_ELEMENTS), client.address)
     except Exception as error:
-        return _not_decoded(frame, client, error)
+        return _refuse_frame(frame, client, error)
     return await settled(await broker.rounds.run(partial(answer, broker, frame, client, turn, decoded)))
 
 
-def _not_decoded(frame: bytes | bytearray, client: Client, error: BaseException | None) -> bytes:
-    """Answer ApiVersions in an unsupported version; raises Refused for any other frame."""
+def _refuse_frame(frame: bytes | bytearray, client: Client, error: Exception) -> bytes:
+    """Raise Refused. But ApiVersions in an unsupported version is answered.
+
+    As in Kafka, the connection is closed for an unknown API, an unsupported version, and a body that does not
+    match its API and version; here also for more than MAX_ELEMENTS.
+    """
     if frame[:1] == GSS_API_TOKEN:
         raise Refused(f"{client.address}: {Mistake.GSSAPI.line()}", once=Mistake.GSSAPI) from error
     if isinstance(error, UnsupportedVersion):
@@ -212,6 +214,18 @@ async def _encode_large(broker: Answering, header: RequestHeader, client: Client
         return await encode_large(broker, client, header, response)
     except Exception as error:
         _not_encoded(header, client, error)
+
+
+async def _encode_later(
+    broker: Answering, header: RequestHeader, client: Client, turn: Turn, response: Awaitable[object]
+) -> Reply:
+    """Encode the response that a coroutine or a Deferred gives."""
+    try:
+        came = await response
+    except Exception as error:
+        came = error
+    reply = _encode(broker, header, client, turn, came)
+    return await reply if isinstance(reply, Promise) else reply
 
 
 def _not_encoded(header: RequestHeader, client: Client, error: BaseException | None) -> NoReturn:
