@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 from kshim.callers.principal import ANONYMOUS, Principal
 from kshim.configs.endpoint import NO_ADDRESS, Endpoint
@@ -29,7 +29,7 @@ class NamedMember(NamedTuple):
     member_id: str
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Client:
     """The other end of a connection."""
 
@@ -49,8 +49,6 @@ class Client:
     """The member that it is, by its last SyncGroup or Heartbeat, or by what a JoinGroup was answered."""
     is_gone: bool = False
     """Whether its connection is lost."""
-    relay: Any = None
-    """Its `kshim.upstream.relay.Relay`, if its requests may be forwarded."""
 
     def named(self, client_id: str | None) -> str:
         """The client's name in the log, for a request with this client id."""

@@ -89,6 +89,8 @@ class Usual(NamedTuple, Generic[B]):
     """Returns True if the answer has a place for the error. (broker, api_key, version, request, error)"""
     refused: Callable[[B, RequestContext, ApiKey, Any, ErrorCode, str | None], object]
     """Returns, or promises, a response with the error. (broker, context, api_key, request, error, topic)"""
+    need_whole: Callable[[bool], object] = lambda _: None
+    """Called with True when faults need requests whole from now on, to look into them; else with False."""
 
 
 class Request(NamedTuple, Generic[B]):

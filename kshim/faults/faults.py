@@ -81,8 +81,9 @@ class Faults(Generic[B]):
         """Make the listeners answer with faults if any is in force, else without."""
         in_force = any(map(self.is_in_force, self._rules))
         answer = self._faulty if in_force else self._usual.answer
+        self._usual.need_whole(in_force)
         for node_id, listener in self._listeners.items():
-            listener.answer_by(self._measured(answer, self._brokers[node_id]), looks_into=in_force)
+            listener.answer_by(self._measured(answer, self._brokers[node_id]))
 
     def _struck(self, struck: Struck) -> None:
         logger.log(logging.INFO if struck.times == 1 else logging.DEBUG, "%s", struck)

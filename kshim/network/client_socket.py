@@ -44,10 +44,27 @@ class Receiver(Protocol):
         """Note that so many bytes were received into `room()`."""
 
 
+class Way(Protocol):
+    """A way for received bytes straight to another socket."""
+
+    def move_from(self, source: DirectSocket) -> Any:
+        """Move the bytes that have come. Return None, or why the source is lost."""
+
+
+class Passing(Protocol):
+    """Knows which bytes need not be received, because they go straight to another socket."""
+
+    def straight_on(self) -> Way | None:
+        """Return where the next bytes go; None if they have to be received."""
+
+
 class DirectSocket(tcp.Connection):
     """Sends `bytes` without copies; the caller must not change them afterwards."""
 
     protocol: Receiver  # type: ignore[assignment]
+    passing: Passing | None = None
+    """Asked before bytes are received; None if all are received. An encrypted socket does not ask."""
+    is_encrypted = False
 
     def __init__(self, *arguments: Any) -> None:
         self._unsent: deque[Piece] = deque()
@@ -63,6 +80,8 @@ class DirectSocket(tcp.Connection):
 
     def doRead(self) -> Any:  # noqa: N802
         """Receive what is available. Return None, or why the client is lost."""
+        if self.passing is not None and (way := self.passing.straight_on()) is not None:
+            return way.move_from(self)
         room = self.protocol.room(self._arrived)
         for _ in range(RECEIVES_A_TURN):
             wanted = self.bufferSize if room is None else len(room)
@@ -168,3 +187,7 @@ class DirectSocket(tcp.Connection):
 
 class ClientSocket(DirectSocket, tcp.Server):
     """The socket of a client that has connected."""
+
+
+class OutgoingSocket(DirectSocket, tcp.Client):
+    """The socket of a connection that this process makes."""

@@ -20,13 +20,13 @@ from twisted.python.failure import Failure
 from kshim.callers import Client, Refused
 from kshim.callers.mistake import Mistake
 from kshim.callers.once import Once
-from kshim.callers.principal import Principal
+from kshim.callers.principal import ANONYMOUS, Principal
 from kshim.configs.endpoint import Endpoint
 from kshim.configs.listeners import SecurityProtocol
 from kshim.network.addresses import java_host, unmapped
-from kshim.network.client_socket import ClientSocket
+from kshim.network.beyond import Beyond
 from kshim.network.first_bytes import stranger
-from kshim.network.frames import FrameError, Frames, framed
+from kshim.network.frames import FrameError, Frames, Sent, framed
 from kshim.network.intake import MODEST_BYTES, Intake
 from kshim.network.states import NEXT, Event, State, Wait
 from kshim.storage.clock import Timer, TimerClock
@@ -83,8 +83,6 @@ class Shared:
 
     answer: Dispatch
     """Replaced while there are faults."""
-    looks_into: bool = False
-    """True if `answer` looks into requests, and so needs them whole; replaced together with it."""
     clock: TimerClock
     rounds: Rounds
     unread: Unread
@@ -99,10 +97,8 @@ class Shared:
     """The address that clients should use; None for the one at which they have connected."""
     gates: GateContext | None = None
     """Makes the gates that clients must pass first; None for a listener without SASL."""
-    socket: Callable[..., ClientSocket] = ClientSocket
-    """Makes the transport of an unencrypted connection, with the arguments of Twisted's Port."""
-    new: Callable[..., Connection] | None = None
-    """Makes the connections; None for `Connection`."""
+    new_beyond: Callable[[Connection], Beyond] | None = None
+    """Makes the far side of a connection whose requests may go on; None at a local server."""
 
 
 class SeenConnection(NamedTuple):
@@ -133,6 +129,7 @@ class Connection(Protocol):
         self._made = made
         self._lost = lost
         self._state = State.READING
+        self._beyond: Beyond | None = None
         self._in_flight: deque[InFlight] = deque()
         self._held_bytes = 0
         self._outgoing: list[bytes] = []  # the replies of this turn
@@ -160,7 +157,9 @@ class Connection(Protocol):
             listener_name=self.shared.listener_name,
         )
         self._server: Server = self.shared
-        self._frames = self._new_frames(self.shared.max_request_bytes)
+        beyond = None if self.shared.new_beyond is None else self.shared.new_beyond(self)
+        self._beyond = beyond
+        self._frames = Frames(self.shared.max_request_bytes, None if beyond is None else beyond.begins)
         gates = self.shared.gates
         if gates is not None:
             self._server = gates.new_gate(self.shared, self.client, self._opened)
@@ -206,10 +205,14 @@ class Connection(Protocol):
         self._forget_requests()
         self._all_read()
         self._lost(self)
+        if self._beyond is not None:
+            self._beyond.close()
 
     def pauseProducing(self) -> None:
         """Stop reading: the transport's buffer is full, as the client does not read."""
         self._happens(Event.STALLS)
+        if self._beyond is not None:
+            self._beyond.pause()
 
     def resumeProducing(self) -> None:
         """Go on: the client has read what the transport held."""
@@ -220,6 +223,8 @@ class Connection(Protocol):
         self._look_for_room()
         self.active_at = self.shared.clock.seconds()
         self._read_ahead()
+        if self._beyond is not None:
+            self._beyond.resume()
 
     def stopProducing(self) -> None:
         """Do nothing: the transport has lost its client, and connectionLost follows."""
@@ -231,10 +236,6 @@ class Connection(Protocol):
         if not is_watched:
             self._server = self.shared
 
-    def _new_frames(self, max_bytes: int) -> Frames:
-        """Return the object that cuts the client's bytes into frames."""
-        return Frames(max_bytes)
-
     def see(self) -> SeenConnection:
         """Return the connection's figures."""
         held_bytes = self._held_bytes + self._unread_bytes + self._cut_bytes
@@ -243,6 +244,52 @@ class Connection(Protocol):
         return SeenConnection(
             self.client, self._state, len(self._in_flight), held_bytes, self.active_at, throttled_s
         )
+
+    # ---- for the side beyond
+
+    @property
+    def is_let_in(self) -> bool:
+        """True if the client may send all requests: it has authenticated, or need not."""
+        return self._server is self.shared or self.client.principal != ANONYMOUS
+
+    @property
+    def is_seen_by_gate(self) -> bool:
+        """True if a gate looks at the client's requests."""
+        return self._server is not self.shared
+
+    @property
+    def is_idle(self) -> bool:
+        """True if the transport may take the next reply from elsewhere: no reply of this turn waits."""
+        return self._state not in ENDED and not self._outgoing
+
+    @property
+    def left_bytes(self) -> int:
+        """Bytes of a request in parts that have not been received; 0 if requests are not read now."""
+        return self._frames.left_bytes if self._state is State.READING else 0
+
+    def passed(self, passed_bytes: int) -> None:
+        """Note that so many of `left_bytes` went straight on."""
+        self.active_at = self.shared.clock.seconds()
+        self._frames.passed(passed_bytes)
+
+    def is_next(self, turn: Turn) -> bool:
+        """True if all replies before that of `turn` have left."""
+        return bool(self._in_flight) and self._in_flight[0] is turn
+
+    def send_part(self, data: bytes | memoryview) -> None:
+        """Send part of the next reply. `Sent` stands for it when all of it was sent."""
+        if self._state in ENDED:
+            return
+        self._send()
+        self.active_at = self.shared.clock.seconds()
+        self.transport.send_at_once((data,))
+        if self._state is State.STALLED:
+            self._unread_bytes += len(data)
+            self.shared.unread.bytes += len(data)
+
+    def refuse_lost(self, why: str) -> None:
+        """Close, because the server beyond has closed. why: is logged once for this address."""
+        self._refuse(Refused(f"{self.client.address}: {why}", once=why))
 
     # ---- waiting
 
@@ -282,6 +329,11 @@ class Connection(Protocol):
         """Answer the frames that have arrived while the state is READING; send the replies that are ready."""
         if self._in_turn:
             return
+        beyond = self._beyond
+        if beyond is not None:
+            beyond.gathers = True
+            if self._frames.unfinished_bytes:
+                self._send_parts(beyond)
         rounds, seconds = self.shared.rounds, self.shared.clock.seconds
         began_s = now_s = seconds()
         left_s, share_s = ROUND_S - rounds.used_s, rounds.share_s
@@ -307,6 +359,13 @@ class Connection(Protocol):
         rounds.used_s += now_s - began_s
         if rounds.used_s >= ROUND_S:
             rounds.end()
+        if beyond is not None:
+            beyond.flush()
+
+    def _send_parts(self, beyond: Beyond) -> None:
+        """Send on the received parts of a request that was begun."""
+        while self._state is State.READING and (part := self._frames.next_part()) is not None:
+            beyond.send_part(part)
 
     def _stand_in_line(self, *, is_fresh: bool) -> None:
         """Wait until others have had their turn, then read on."""
@@ -374,6 +433,8 @@ class Connection(Protocol):
             self._held_bytes -= first.held_bytes
             self.shared.unread.bytes -= first.held_bytes
             self._put(first.reply)
+        if self._beyond is not None:
+            self._beyond.go_on()
         return self._move_on
 
     def _move_on(self) -> None:
@@ -385,7 +446,7 @@ class Connection(Protocol):
 
     def _put(self, reply: Response) -> None:
         """Queue a reply for the end of this turn; None if the request has no reply."""
-        if reply is not None:
+        if reply is not None and type(reply) is not Sent:
             self._outgoing += framed(reply)
             self._outgoing_bytes += len(reply)
 
@@ -512,10 +573,12 @@ class Connection(Protocol):
         self.transport.unregisterProducer()
         self.transport.loseConnection()
         self._forget_requests()
+        if self._beyond is not None:
+            self._beyond.close()
 
     def _forget_requests(self) -> None:
         """Drop the requests in flight, and make the parked ones finish."""
-        self._frames = self._new_frames(0)
+        self._frames = Frames(0)
         self._count_cut()
         waiting, self._in_flight = self._in_flight, deque()
         self.shared.unread.bytes -= self._held_bytes

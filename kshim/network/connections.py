@@ -111,7 +111,7 @@ class Connections:
         """Make a connection from `addr`; None if that address has too many."""
         most = self._places.take(unmapped(addr.host))
         if most is None:
-            return (shared.new or Connection)(shared, made, self._lost)
+            return Connection(shared, made, self._lost)
         logger.warning(
             "closed the connection of %s:%d: its address has %d already", addr.host, addr.port, most
         )

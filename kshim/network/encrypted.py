@@ -42,6 +42,8 @@ class Encryption:
 class EncryptedSocket(DirectSocket):
     """A TLS connection. Subclasses say what is different for a client and for a server."""
 
+    is_encrypted = True
+
     def __init__(self, encryption: Encryption, *arguments: object) -> None:
         self._encryption = encryption
         self._incoming, self._outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()

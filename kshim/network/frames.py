@@ -45,24 +45,49 @@ class Beginning(bytes):
         return made
 
 
+class Sent(Pieces):
+    """Stands for a reply whose bytes have already gone to the client."""
+
+    __slots__ = ()
+
+    def __init__(self, size: int) -> None:
+        self._pieces, self._size = (), size
+
+
+Begins = Callable[[int, memoryview], bool]
+"""Called with the size and the first bytes of an incomplete frame. True if it may go on in parts."""
+
+
 class Frames:
     """The frames of one peer.
 
     `receive` takes a chunk, `next_frame` returns the frames one by one, so that the caller may stop between
-    two.
+    two. Instead of a large frame it may return the frame's Beginning. The rest is not collected: `next_part`
+    returns it as it comes, so it takes no more memory than was received at once.
     """
 
-    __slots__ = ("_at", "_chunks", "_cut", "_limit", "_max_bytes", "_received", "_size", "_start")
+    __slots__ = (
+        *("_at", "_begins", "_chunks", "_cut", "_limit", "_max_bytes", "_received", "_size", "_start"),
+        "unfinished_bytes",
+    )
 
-    def __init__(self, max_bytes: int) -> None:
-        """max_bytes: limit of a frame, without its size."""
+    def __init__(self, max_bytes: int, begins: Begins | None = None) -> None:
+        """max_bytes: limit of a frame, without its size. begins: None if all frames have to be whole."""
         self.allow(max_bytes)
+        self._begins = begins
+        self.unfinished_bytes = 0
+        """Bytes of a frame in parts that `next_part` has not returned yet."""
         self._chunks: deque[bytes] = deque()
         self._at = 0  # how far the first chunk has been read
         self._start = b""  # the part that was received of a cut size
         self._cut: bytearray | None = None  # the cut frame, with memory for more of it
         self._size = 0  # the cut frame's size
         self._received = 0  # how much of the cut frame was received
+
+    @property
+    def left_bytes(self) -> int:
+        """Bytes of a frame in parts that have not been received; 0 while `next_part` has some to return."""
+        return 0 if self._chunks else self.unfinished_bytes
 
     @property
     def cut_bytes(self) -> int:
@@ -94,11 +119,13 @@ class Frames:
         self._received += received
 
     def next_frame(self) -> bytes | bytearray | None:
-        """Return the next whole frame, without its size; None if more has to be received. The caller owns a
-        bytearray.
+        """Return the next frame, whole or its Beginning, without its size; None if more has to be received.
+        The caller owns a bytearray.
 
         Raises FrameError for a size that is negative or above max_bytes; nothing can be read after it.
         """
+        if self.unfinished_bytes:
+            return None
         chunks = self._chunks
         while chunks:
             chunk, at = chunks[0], self._at
@@ -118,8 +145,24 @@ class Frames:
                 return frame
         return self._whole()
 
+    def next_part(self) -> memoryview | None:
+        """Return more of the frame that was begun; None if there is none, or nothing of it has come."""
+        if not self.unfinished_bytes or not self._chunks:
+            return None
+        part = self._take(self.unfinished_bytes)
+        self.unfinished_bytes -= len(part)
+        return part
+
+    def passed(self, passed_bytes: int) -> None:
+        """Note that so many of `left_bytes` went from socket to socket, past this object."""
+        self.unfinished_bytes -= passed_bytes
+
     def _collect(self) -> bytes | bytearray | None:
-        """Move the first chunk's part of a cut frame to the frame; return the frame once it is complete."""
+        """Move the first chunk's part of a cut frame to the frame. Return the frame once it is complete, or
+        its Beginning once it may go on in parts.
+        """
+        if self._begins is not None and (begun := self._begun_in_chunk(self._begins)) is not None:
+            return begun
         if self._cut is None:
             self._start += self._take(_SIZE_BYTES - len(self._start))
             if len(self._start) < _SIZE_BYTES:
@@ -131,7 +174,25 @@ class Frames:
             end = self._received + len(part)
             self._with_room(len(part))[self._received : end] = part
             self._received = end
+        if self._begins is not None and self._received < self._size:
+            start = memoryview(self._cut)[: self._received]
+            if self._begins(self._size, start):
+                self._cut = None
+                self.unfinished_bytes = self._size - self._received
+                return Beginning(start, self._size)
         return self._whole()
+
+    def _begun_in_chunk(self, begins: Begins) -> Beginning | None:
+        """Begin with the first chunk alone, without a copy; usually it has all the first bytes."""
+        chunk, at = self._chunks[0], self._at
+        if self._cut is not None or self._start or len(chunk) < at + _SIZE_BYTES:
+            return None
+        size, start = self._checked_size(chunk, at), memoryview(chunk)[at + _SIZE_BYTES :]
+        if not begins(size, start):
+            return None
+        self._read_to(len(chunk))
+        self.unfinished_bytes = size - len(start)
+        return Beginning(start, size)
 
     def _with_room(self, more: int) -> bytearray:
         """Return the cut frame, with memory for `more` bytes."""

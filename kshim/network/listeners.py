@@ -20,6 +20,7 @@ from kshim.cluster.settings import QuotaTable
 from kshim.configs.config import Config
 from kshim.configs.endpoint import Endpoint
 from kshim.configs.listeners import LAST_PORT, ListenerConfig
+from kshim.network.client_socket import ClientSocket
 from kshim.network.connection import Connection, Dispatch, Shared
 from kshim.network.connections import Connections, Entrance
 from kshim.network.intake import Intake
@@ -73,7 +74,7 @@ class Listener:
         except CannotListenError as error:
             reason = getattr(error.socketError, "strerror", None) or error.socketError
             raise CannotListen(f"cannot listen at {address}: {reason}") from error
-        self._port.transport = self.shared.socket if self.tls is None else self.tls.transport
+        self._port.transport = ClientSocket if self.tls is None else self.tls.transport
         host = self._port.getHost()
         self.address = Endpoint(host.host, host.port)
         self.shared.advertised = self._advertised()
@@ -148,10 +149,10 @@ class BrokerListeners:
         """Accept no more connections. Fires when the ports are free."""
         return gatherResults([each.close() for each in self._listeners]).addCallback(lambda _: None)
 
-    def answer_by(self, answer: Dispatch, *, looks_into: bool = False) -> None:
-        """Answer all further requests by another function. looks_into: True if it needs them whole."""
+    def answer_by(self, answer: Dispatch) -> None:
+        """Answer all further requests by another function."""
         for listener in self._listeners:
-            listener.shared.answer, listener.shared.looks_into = answer, looks_into
+            listener.shared.answer = answer
 
     def drain(self) -> None:
         """Read no further requests, and ask those in flight to finish."""

@@ -29,6 +29,7 @@ class Wait(Enum):
     ROUND = "other connections have not had their turn"
     PLACE = "as many connections are served as there may be"
     MEMORY = "it is in the middle of a frame, and there is too much of these"
+    BROKER = "the server beyond it does not read"
     CLOSE = "it is refused, and closed after a while"
 
 

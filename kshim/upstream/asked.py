@@ -10,6 +10,7 @@ from kshim.turns import Turn
 from kshim.turns.promise import Promise
 from kshim.upstream import peek
 from kshim.upstream.here import Here
+from kshim.upstream.relay import Relay
 from schemas.api_key import api_title
 from schemas.header import RequestHeader
 from schemas.message import MalformedMessage, TooManyElements
@@ -25,6 +26,7 @@ class Asked(NamedTuple):
     broker: Here
     frame: bytes | bytearray
     client: Client
+    relay: Relay
     turn: Turn
     decoded: Decoded | None
     api_key: int

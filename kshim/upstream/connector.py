@@ -17,9 +17,9 @@ from twisted.internet.protocol import ClientFactory
 from twisted.python.failure import Failure
 
 from kshim.configs.endpoint import Endpoint
+from kshim.network.client_socket import OutgoingSocket
 from kshim.upstream.entering import Entering
 from kshim.upstream.lost import Target, not_reached
-from kshim.upstream.sockets import BrokerSocket, TlsBrokerSocket
 
 if TYPE_CHECKING:
     from twisted.internet.interfaces import IReactorFromThreads
@@ -38,7 +38,7 @@ class Connector:
         self._tls = None if security is None else security.tls
         self._login = None if security is None else security.login
         self._logins: Logins | None = None
-        self._new_socket: Callable[..., object] = BrokerSocket
+        self._new_socket: Callable[..., object] = OutgoingSocket
 
     def prepare(self) -> Deferred[None]:
         """Read the key stores and get a token, if the security settings need them. Errbacks
@@ -52,14 +52,16 @@ class Connector:
             from kshim.configs.upstream import WrongUpstreamProperty
             from kshim.network.encrypted import Encryption
             from kshim.network.handshakes import Handshakes
+            from kshim.network.outgoing import TlsOutgoingSocket
             from kshim.network.tls_context import new_client_context
+            from kshim.upstream.tls_faults import refused
 
             try:
                 context = new_client_context(self._tls)
             except WrongTls as error:
                 raise WrongUpstreamProperty(str(error)) from None
             encryption = Encryption(context, Handshakes(self.reactor), self.reactor)
-            self._new_socket = partial(TlsBrokerSocket, encryption)
+            self._new_socket = partial(TlsOutgoingSocket, encryption, refused)
         if self._login is not None:
             from kshim.upstream.logins import Logins
 

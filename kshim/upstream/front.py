@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -31,6 +32,7 @@ from kshim.upstream.interfaces import GroupShards
 from kshim.upstream.learning import Key
 from kshim.upstream.link import LinkError
 from kshim.upstream.own_topic import GUARDED, OwnTopic
+from kshim.upstream.relay import Relays
 from kshim.upstream.rewriting import (
     FIRST_PRODUCE_VERSION_WITH_ENDPOINTS,
     Place,
@@ -86,6 +88,7 @@ class Front:
         shards: GroupShards,
         upstream_groups: UpstreamGroups,
         own: OwnTopic,
+        relays: Relays,
         versions: BrokerVersions,
     ) -> None:
         """here: answers what is not forwarded; its node id is HERE. own: kshim's topic at the upstream.
@@ -97,6 +100,7 @@ class Front:
         self._shards = shards
         self._upstream_groups = upstream_groups
         self._own = own
+        self._relays = relays.by_client
         self._versions = versions
         guard = Guard(own, here.aside)
         self._guarded_produce = guard.before(self._pass_produce)
@@ -135,21 +139,22 @@ class Front:
         """
         if len(frame) < peek.HEAD_BYTES:
             raise Refused(f"{client.address}: a request of {len(frame)} bytes, which is less than a header")
-        asked = Asked(broker, frame, client, turn, decoded, *peek.head(frame))
+        relay = self._relays.get(client)
+        if relay is None:
+            raise Refused(f"{client.address}: has left before its request was answered", logging.DEBUG)
+        asked = Asked(broker, frame, client, relay, turn, decoded, *peek.head(frame))
         return self._does.get(asked.api_key, self._refuse)(asked)
 
     # ---- the ways
 
     def _forward(self, asked: Asked) -> Promise[Reply]:
         self._check_version(asked)
-        relay = asked.client.relay
         whole = asked.decoded is not None
-        answer: Promise[Reply] = relay.passage.forward(asked.frame, asked.turn, is_read=whole)
-        return answer
+        return asked.relay.passage.forward(asked.frame, asked.turn, is_read=whole)
 
     def _rewrite(self, asked: Asked) -> Promise[Reply]:
         self._check_version(asked)
-        answer: Promise[bytes] = asked.client.relay.passage.forward(asked.frame, asked.turn, is_read=True)
+        answer = asked.relay.passage.forward(asked.frame, asked.turn, is_read=True)
         if len(asked.frame) > KEPT_BYTES:
             asked = asked._replace(frame=asked.frame[:KEPT_BYTES], decoded=None)
         return answer.then(partial(self._rewritten, asked))
@@ -220,7 +225,7 @@ class Front:
         """Pass a Produce on. With acks=0 it has no answer; from v10 on a small answer may name brokers."""
         if acks == NO_ACKS:
             self._check_version(asked)
-            asked.client.relay.passage.send(asked.frame)
+            asked.relay.passage.send(asked.frame)
             return None
         if asked.api_version < FIRST_PRODUCE_VERSION_WITH_ENDPOINTS:
             return self._forward(asked)
@@ -232,7 +237,7 @@ class Front:
         """
         if asked.api_version not in VERSIONS[ApiKey.API_VERSIONS]:
             return self._answer_here(asked)
-        if not asked.client.relay.is_inside:
+        if not asked.relay.is_let_in:
             return run(self._versions_before_login(asked))
         if asked.api_version >= FIRST_VERSION_WITH_SOFTWARE:
             note_software(asked.client, (asked.decoded or decode(asked))[1])
@@ -259,8 +264,7 @@ class Front:
         shard = self._here.groups.shard_for(request.group_id)
         added = as_partition(request, self._shards.topic, shard)
         head = replace(header, api_key=ApiKey.ADD_PARTITIONS_TO_TXN, api_version=ADD_PARTITIONS)
-        passage = asked.client.relay.passage
-        answer: Promise[bytes] = passage.forward(encode_request(head, added), asked.turn, is_read=True)
+        answer = asked.relay.passage.forward(encode_request(head, added), asked.turn, is_read=True)
         return answer.then(partial(_offsets_added, asked, header))
 
     def _find_coordinator(self, asked: Asked) -> Answer:

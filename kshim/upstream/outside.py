@@ -31,6 +31,7 @@ from kshim.upstream.ends import Ends
 from kshim.upstream.here import HERE, Here
 from kshim.upstream.interfaces import Upstream
 from kshim.upstream.link import LinkError
+from kshim.upstream.relay import Relays
 from kshim.upstream.topics import Topics
 from kshim.upstream.upstream_groups import UpstreamGroups
 from schemas.api_key import ApiKey
@@ -67,6 +68,7 @@ class Outside:
     groups: GroupRuntime
     answer: Callable[..., Any]
     """`Front.answer`."""
+    relays: Relays
     brokers: Mapping[int, Here]
     listeners: Mapping[int, BrokerListeners]
     measured: Measured
@@ -188,7 +190,11 @@ class Outside:
             lambda broker, *asked: names_in(broker.cluster, *asked),
             lambda _, *asked: _can_be_refused(*asked),
             _refused,
+            self._need_whole,
         )
+
+    def _need_whole(self, need_whole: bool) -> None:
+        self.relays.need_whole = need_whole
 
     def _clients(self) -> list[Client]:
         return [client for listeners in self.listeners.values() for client in listeners.clients()]

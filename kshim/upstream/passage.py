@@ -13,11 +13,12 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 from typing import Protocol as Typed
 
-from twisted.internet.protocol import Protocol, connectionDone
+from twisted.internet.protocol import connectionDone
 from twisted.python.failure import Failure
 
-from kshim.network.client_socket import Piece
-from kshim.network.frames import Beginning
+from kshim.network.client_socket import DirectSocket, Piece
+from kshim.network.connection import Response
+from kshim.network.frames import Beginning, Sent
 from kshim.storage.clock import Clock
 from kshim.turns import Turn
 from kshim.turns.promise import Afterwards, Promise
@@ -35,7 +36,7 @@ from kshim.upstream.passage_states import (
 )
 from kshim.upstream.responses import BadResponse, Part, Responses
 from kshim.upstream.session import LoginFailed, Session
-from kshim.upstream.splicing import SplicingSocket, Way
+from kshim.upstream.splicing import Reading, Way, ready
 
 RECEIVED_BYTES = 64 * 1024
 """Limit of bytes received at once from the broker, if they do not go from socket to socket."""
@@ -45,30 +46,23 @@ CLOSE_S = 30.0
 """How long the broker may take to read what a client has sent before it left."""
 
 
-class Passed:
-    """Stands for a response whose bytes have already gone to the client."""
-
-    __slots__ = ("_size",)
-
-    def __init__(self, size: int) -> None:
-        self._size = size
-
-    def __len__(self) -> int:
-        return self._size
-
-
 class Expected(NamedTuple):
     """A request that waits for its response."""
 
     turn: Turn | None
     """The reply's place in the client's order; None for a login."""
-    promise: Promise[bytes | Passed]
+    promise: Promise[Response]
+    """Of the response without its size, or of a Sent."""
     is_read: bool
     """True if the response has to be collected whole, however large it is."""
 
 
 class Client(Typed):
     """The client's connection, which takes the responses."""
+
+    @property
+    def gathers(self) -> bool:
+        """True if what is forwarded is held back until `flush`."""
 
     def is_next(self, turn: Turn) -> bool:
         """True if all replies before that of `turn` have left."""
@@ -77,7 +71,7 @@ class Client(Typed):
         """Send part of the next reply."""
 
     @property
-    def socket(self) -> SplicingSocket | None:
+    def socket(self) -> DirectSocket | None:
         """The socket that takes the next reply straight from the broker's; None if it cannot now."""
 
     def wait_for_broker(self) -> None:
@@ -90,7 +84,7 @@ class Client(Typed):
         """Close, because the broker has closed its connection."""
 
 
-class Passage(Protocol):
+class Passage(Reading):
     """The connection to the broker. Requests may be forwarded before it is made."""
 
     transport: Any
@@ -105,8 +99,6 @@ class Passage(Protocol):
         self._outgoing: list[Piece] = []
         self._state = State.CONNECTING
         self._flow = Flow.FLOWING
-        self._gathers = False
-        """True between `gather` and `flush`: what is forwarded leaves in one write."""
         self._is_responding = False
         """True inside `_respond`, which goes on by itself when one of its replies makes room for more."""
         self._aborts: Any = None
@@ -116,13 +108,8 @@ class Passage(Protocol):
 
     # ---- requests
 
-    def gather(self) -> None:
-        """Hold back what is forwarded until `flush` is called, and then send it in one write."""
-        self._gathers = True
-
     def flush(self) -> None:
-        """Send what was held back."""
-        self._gathers = False
+        """Send what was held back, in one write."""
         if not self._outgoing:
             return
         if self._state in SENDING:
@@ -132,10 +119,10 @@ class Passage(Protocol):
             self._happens(Event.FILLS)
             self._client.wait_for_broker()
 
-    def forward(self, frame: bytes | bytearray, turn: Turn, *, is_read: bool) -> Promise[bytes | Passed]:
-        """Send a request. The promise is kept with its response without the size, or with a Passed."""
+    def forward(self, frame: bytes | bytearray, turn: Turn, *, is_read: bool) -> Promise[Response]:
+        """Send a request. The promise is kept with its response without the size, or with a Sent."""
         self._log_in_if_due()
-        promise: Promise[bytes | Passed] = Promise()
+        promise: Promise[Response] = Promise()
         self._expected.append(Expected(turn, promise, is_read))
         self._send(frame)
         return promise
@@ -153,30 +140,26 @@ class Passage(Protocol):
     def send_part(self, part: Piece) -> None:
         """Send more of a request that was forwarded or sent as its Beginning."""
         self._outgoing.append(part)
-        if not self._gathers:
+        if not self._client.gathers:
             self.flush()
 
     # ---- what goes straight on
 
     @property
-    def socket(self) -> SplicingSocket | None:
+    def socket(self) -> DirectSocket | None:
         """The socket that takes more of a request straight from the client's; None if it cannot now."""
-        transport = self.transport
-        is_free = self._state in SENDING and not self._outgoing
-        if is_free and isinstance(transport, SplicingSocket):
-            return transport if transport.is_ready else None
-        return None
+        return ready(self.transport) if self._state in SENDING and not self._outgoing else None
 
     def straight_on(self) -> Way | None:
-        """See `splicing.Passing`: once it is next, the rest of a large response goes straight on."""
+        """Return where the rest of a large response goes, once it is next; see `Passing`."""
         left_bytes = self._responses.left_bytes
         if not left_bytes or self._state in ENDED or self._flow is Flow.UNREAD or self._expected[0].is_read:
             return None
         to = self._client.socket
-        return None if to is None else Way(to, left_bytes)
+        return None if to is None else Way(to, left_bytes, self._passed)
 
-    def passed(self, passed_bytes: int) -> None:
-        """See `splicing.Passing`."""
+    def _passed(self, passed_bytes: int) -> None:
+        """Note that so many bytes of the response went straight on."""
         if (do := self._take(self._responses.passed(passed_bytes))) is not None:
             do()
         self._receive_or_not()
@@ -265,6 +248,8 @@ class Passage(Protocol):
         self._happens(Event.CONNECTS)
         transport = self.transport
         transport.bufferSize = RECEIVED_BYTES
+        if isinstance(transport, DirectSocket):
+            transport.passing = self
         transport.setTcpNoDelay(True)
         transport.setTcpKeepAlive(True)
         if self._state in ENDED:
@@ -275,10 +260,6 @@ class Passage(Protocol):
         self.flush()
         if before is State.FULL and self._state is State.OPEN:
             self._client.go_on_with_broker()
-
-    def room(self, arrived: Callable[[], int]) -> memoryview | None:
-        """See `client_socket.Receiver`."""
-        return None
 
     def dataReceived(self, data: bytes) -> None:
         if self._state in ENDED:
@@ -353,7 +334,7 @@ class Passage(Protocol):
             return self._collect(received)
         self._client.pass_on(received.data)
         if received.is_last and self._state not in ENDED:
-            return self._expected.popleft().promise.answer(Passed(received.size))
+            return self._expected.popleft().promise.answer(Sent(received.size))
         return None
 
     def _collect(self, part: Part) -> Afterwards:

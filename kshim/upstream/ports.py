@@ -11,12 +11,12 @@ from kshim.callers.once import Once
 from kshim.configs.config import Config
 from kshim.configs.endpoint import Endpoint
 from kshim.configs.listeners import LAST_PORT
+from kshim.network.beyond import Beyond
 from kshim.network.connection import Connection, Dispatch
 from kshim.network.listeners import BrokerListeners, CannotListen, new_listeners
 from kshim.network.places import Limits
 from kshim.turns.rounds import Rounds
 from kshim.turns.unread import Unread
-from kshim.upstream.splicing import PassingClientSocket
 
 if TYPE_CHECKING:
     from kshim.cluster.settings import QuotaTable
@@ -62,16 +62,16 @@ class Ports:
         return {each.name: each.shared.advertised or each.address for each in self.listeners[node_id]}
 
     def open(
-        self, node_id: int, index: int, answer: Dispatch, new: Callable[..., Connection]
+        self, node_id: int, index: int, answer: Dispatch, new_beyond: Callable[[Connection], Beyond]
     ) -> BrokerListeners:
-        """Accept connections for a broker. `new` makes each connection. Raises CannotListen."""
+        """Accept connections for a broker. `new_beyond` makes their far sides. Raises CannotListen."""
         number = self._config.node_id + index
         shared = self._reactor, self._rounds, self._unread, self._once
         answers, limits = {number: answer}, self._limits
         found = new_listeners(answers, self._config, *shared, lambda _: limits, self._quotas, self.gates)
         listeners = found[number]
         for listener in listeners:
-            listener.shared.new, listener.shared.socket = new, PassingClientSocket
+            listener.shared.new_beyond = new_beyond
             first = self._first.get(listener.name)
             address = listener.address if first is None else Endpoint(first.host, first.port + index)
             if address.port > LAST_PORT:

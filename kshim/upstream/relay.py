@@ -1,178 +1,146 @@
-"""A client's connection whose requests may be forwarded to one upstream broker.
+"""What is beyond a client's connection: its passage to one upstream broker, once a request needs it.
 
-It is a `Connection`: requests are read ahead within its bounds, and replies leave in order, whoever answers
-them. A `Passage` connects it to the broker. When the broker closes the passage, the client's connection is
-closed as well, as the broker would have done.
+Requests are read ahead within the connection's bounds, and replies leave in order, whoever answers them. When
+the broker closes the passage, the client's connection is closed as well, as the broker would have done.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
-from kshim.callers import Refused
-from kshim.callers.principal import ANONYMOUS
-from kshim.network.connection import ENDED, Connection, InFlight, Response, Shared
-from kshim.network.states import Event, State
+from kshim.callers import Client
+from kshim.network.client_socket import DirectSocket
+from kshim.network.connection import Connection
+from kshim.network.states import Wait
 from kshim.turns import Turn
-from kshim.turns.promise import Afterwards
-from kshim.upstream.passage import Passage, Passed
-from kshim.upstream.requests import Requests
-from kshim.upstream.splicing import SplicingSocket, Way
+from kshim.upstream.passage import Passage
+from kshim.upstream.requests import large_produce
+from kshim.upstream.splicing import Way, ready
 
-NewPassage = Callable[["Relay"], Passage]
-"""Makes a passage, which begins to connect to the broker."""
+NewPassage = Callable[[int, "Relay"], Passage]
+"""Makes a passage to a broker, given its node id. The passage begins to connect."""
+IsOwnTopic = Callable[[bytes], bool]
+"""True for the name or id of kshim's own topic, to which clients may not write."""
 
 
-class Relay(Connection):
-    """One client of one upstream broker."""
+class Relays:
+    """The relays of all connected clients."""
 
-    _frames: Requests
+    def __init__(self, new_passage: NewPassage, is_own_topic: IsOwnTopic) -> None:
+        self.new_passage = new_passage
+        self.is_own_topic = is_own_topic
+        self.by_client: dict[Client, Relay] = {}
+        self.need_whole = False
+        """True while requests are looked into before they go on."""
 
-    def __init__(
-        self,
-        shared: Shared,
-        made: Callable[[Connection], None],
-        lost: Callable[[Connection], None],
-        new_passage: NewPassage,
-        is_own_topic: Callable[[bytes], bool],
-    ) -> None:
-        """is_own_topic: True for the name or id of kshim's own topic, to which clients may not write."""
-        super().__init__(shared, made, lost)
-        self._new_passage = new_passage
-        self._is_own_topic = is_own_topic
+    def new(self, node_id: int, near: Connection) -> Relay:
+        """Make the relay of a new connection to the port of an upstream broker."""
+        relay = self.by_client[near.client] = Relay(self, node_id, near)
+        return relay
+
+
+class Relay:
+    """One client of one upstream broker.
+
+    It is the `Beyond` of the client's connection, and the `Client` of the passage.
+    """
+
+    def __init__(self, relays: Relays, node_id: int, near: Connection) -> None:
+        self._relays = relays
+        self._node_id = node_id
+        self._near = near
         self._passage: Passage | None = None
-        self._broker_reads = True
+        self.gathers = False
+        """See `Beyond`."""
+        if isinstance(near.transport, DirectSocket):
+            near.transport.passing = self
 
     @property
     def passage(self) -> Passage:
         """The connection to the broker; made with the first request that needs it."""
         if self._passage is None:
-            passage = self._passage = self._new_passage(self)
-            if self._in_turn:
-                passage.gather()
+            self._passage = self._relays.new_passage(self._node_id, self)
         return self._passage
 
     @property
-    def is_inside(self) -> bool:
+    def is_let_in(self) -> bool:
         """True if the client may send all requests: it has authenticated, or need not."""
-        return self._server is self.shared or self.client.principal != ANONYMOUS
+        return self._near.is_let_in
 
-    # ---- what a Passage asks of its client
+    # ---- beyond the client's connection
 
-    def is_next(self, turn: Turn) -> bool:
-        """True if all replies before that of `turn` have left."""
-        return bool(self._in_flight) and self._in_flight[0] is turn
+    def begins(self, size: int, start: memoryview) -> bool:
+        """True if a request is a large Produce that may go on before it is whole: nothing looks into it."""
+        if self._relays.need_whole or self._near.is_seen_by_gate:
+            return False
+        topic = large_produce(size, start)
+        return topic is not None and not self._relays.is_own_topic(topic)
 
-    def pass_on(self, data: bytes | memoryview) -> None:
-        """Send part of the next reply."""
-        if self._state in ENDED:
-            return
-        self._send()
-        self.active_at = self.shared.clock.seconds()
-        self.transport.send_at_once((data,))
-        if self._state is State.STALLED:
-            self._unread_bytes += len(data)
-            self.shared.unread.bytes += len(data)
-
-    @property
-    def socket(self) -> SplicingSocket | None:
-        """The socket that takes the next reply straight from the broker's; None if it cannot now."""
-        transport = self.transport
-        if self._state in ENDED or self._outgoing or not isinstance(transport, SplicingSocket):
-            return None
-        return transport if transport.is_ready else None
-
-    def wait_for_broker(self) -> None:
-        """Read no requests until `go_on_with_broker` is called."""
-        self._broker_reads = False
-        self._happens(Event.FILLS)
-
-    def go_on_with_broker(self) -> None:
-        """Read requests again."""
-        self._broker_reads = True
-        self._look_for_room()
-        self._read_ahead()
-
-    def lost_broker(self, why: str) -> None:
-        """Close, as the broker did."""
-        self._refuse(Refused(f"{self.client.address}: {why}", once=why))
-
-    # ---- what goes straight on
-
-    def straight_on(self) -> Way | None:
-        """See `splicing.Passing`: the rest of a request in parts goes straight to the broker."""
-        if not self._frames.unfinished_bytes:
-            return None
-        left_bytes = self._frames.left_bytes
-        if not left_bytes or self._state is not State.READING or self._passage is None:
-            return None
-        to = self._passage.socket
-        return None if to is None else Way(to, left_bytes)
-
-    def passed(self, passed_bytes: int) -> None:
-        """See `splicing.Passing`."""
-        self.active_at = self.shared.clock.seconds()
-        self._frames.passed(passed_bytes)
-
-    # ---- as a Connection
-
-    def _new_frames(self, max_bytes: int) -> Requests:
-        return Requests(max_bytes, self._may_begin)
-
-    def _may_begin(self, topic: bytes) -> bool:
-        """True if a Produce to a topic may go on before it is whole, because nothing looks into it."""
-        return self._server is self.shared and not self.shared.looks_into and not self._is_own_topic(topic)
-
-    def connectionMade(self) -> None:
-        super().connectionMade()
-        self.client.relay = self
-
-    def connectionLost(self, *reason: Any) -> None:
-        super().connectionLost(*reason)
+    def flush(self) -> None:
+        """See `Beyond`."""
+        self.gathers = False
         if self._passage is not None:
-            self._passage.close()
+            self._passage.flush()
 
-    def pauseProducing(self) -> None:
-        super().pauseProducing()
+    def send_part(self, part: memoryview) -> None:
+        """See `Beyond`."""
+        if self._passage is not None:
+            self._passage.send_part(part)
+
+    def go_on(self) -> None:
+        """See `Beyond`."""
+        if self._passage is not None:
+            self._passage.go_on()
+
+    def pause(self) -> None:
+        """See `Beyond`."""
         if self._passage is not None:
             self._passage.pause()
 
-    def resumeProducing(self) -> None:
-        super().resumeProducing()
+    def resume(self) -> None:
+        """See `Beyond`."""
         if self._passage is not None:
             self._passage.resume()
 
     def close(self) -> None:
-        super().close()
+        """See `Beyond`."""
+        self._relays.by_client.pop(self._near.client, None)
         if self._passage is not None:
             self._passage.close()
 
-    def _read_ahead(self) -> None:
-        if self._in_turn:
-            return
-        if self._passage is not None:
-            self._passage.gather()
-            if self._frames.unfinished_bytes:
-                self._pass_parts(self._passage)
-        super()._read_ahead()
-        if self._passage is not None:
-            self._passage.flush()
+    # ---- what a passage asks of its client
 
-    def _pass_parts(self, passage: Passage) -> None:
-        """Send the received parts of a request that is forwarded in parts."""
-        while self._state is State.READING and (part := self._frames.next_part()) is not None:
-            passage.send_part(part)
+    def is_next(self, turn: Turn) -> bool:
+        """True if all replies before that of `turn` have left."""
+        return self._near.is_next(turn)
 
-    def _answered(self, reply: Response | Exception, request: InFlight) -> Afterwards:
-        do = super()._answered(reply, request)
-        if self._passage is not None:
-            self._passage.go_on()
-        return do
+    def pass_on(self, data: bytes | memoryview) -> None:
+        """Send part of the next reply."""
+        self._near.send_part(data)
 
-    def _put(self, reply: Response) -> None:
-        if not isinstance(reply, Passed):
-            super()._put(reply)
+    @property
+    def socket(self) -> DirectSocket | None:
+        """The socket that takes the next reply straight from the broker's; None if it cannot now."""
+        return ready(self._near.transport) if self._near.is_idle else None
 
-    def _has_room(self) -> bool:
-        return self._broker_reads and super()._has_room()
+    def wait_for_broker(self) -> None:
+        """Read no requests until `go_on_with_broker` is called."""
+        self._near.wait(Wait.BROKER)
+
+    def go_on_with_broker(self) -> None:
+        """Read requests again."""
+        self._near.go_on(Wait.BROKER)
+
+    def lost_broker(self, why: str) -> None:
+        """Close, as the broker did."""
+        self._near.refuse_lost(why)
+
+    # ---- what goes straight on
+
+    def straight_on(self) -> Way | None:
+        """Return where the rest of a request in parts goes; see `Passing`."""
+        left_bytes = self._near.left_bytes
+        if not left_bytes or self._passage is None:
+            return None
+        to = self._passage.socket
+        return None if to is None else Way(to, left_bytes, self._near.passed)

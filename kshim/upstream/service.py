@@ -28,7 +28,7 @@ from kshim.control.clock import SteeredClock
 from kshim.coordination.group_runtime import GroupRuntime, new_coordinator
 from kshim.coordination.groups.expiry_report import ExpiryReport
 from kshim.coordination.loading import Loader
-from kshim.network.connection import Connection, Measured, Shared
+from kshim.network.connection import Measured
 from kshim.network.listeners import BrokerListeners, CannotListen
 from kshim.quotas.quotas import Quotas
 from kshim.recorder.recorder import Recorder
@@ -56,7 +56,7 @@ from kshim.upstream.outside import Outside
 from kshim.upstream.own_topic import OwnTopic
 from kshim.upstream.passage import Passage
 from kshim.upstream.ports import Ports
-from kshim.upstream.relay import Relay
+from kshim.upstream.relay import Relay, Relays
 from kshim.upstream.session import LoginFailed
 from kshim.upstream.settings import UpstreamSettings
 from kshim.upstream.shards.mirrored import USED_TWICE, MirroredOffsets
@@ -112,6 +112,7 @@ class UpstreamServer:
             self._mirrored.topic_id_of = self._topics.id_of
         self._shards = new_shards(config, reactor, self._contact, self._coordinators, self._mirrored, HERE)
         self._own = OwnTopic(self._shards.topic)
+        self._relays = Relays(self._new_passage, self._own.is_first)
         self._transactions = UpstreamTransactions(self._coordinators, self._shards)
         self._loader = Loader(reactor)
         self._aside = AsideThreads(reactor)
@@ -257,6 +258,7 @@ class UpstreamServer:
             shards,
             self._upstream_groups,
             self._own,
+            self._relays,
             BrokerVersions(self._reactor, self._link_to),
         )
 
@@ -314,6 +316,7 @@ class UpstreamServer:
             groups=self._groups,
             upstream=self._contact,
             answer=self._front.answer,
+            relays=self._relays,
             brokers=self._brokers,
             listeners=self._ports.listeners,
             measured=self._measured,
@@ -364,18 +367,9 @@ class UpstreamServer:
         assert self._here is not None
         broker = replace(self._here, node_id=node_id)
         answer = self._measured(self._front.answer, broker)
-        port = self._ports.open(node_id, index, answer, partial(self._new_relay, node_id))
+        port = self._ports.open(node_id, index, answer, partial(self._relays.new, node_id))
         self._brokers[node_id] = broker
         return port
-
-    def _new_relay(
-        self,
-        node_id: int,
-        shared: Shared,
-        made: Callable[[Connection], None],
-        lost: Callable[[Connection], None],
-    ) -> Relay:
-        return Relay(shared, made, lost, partial(self._new_passage, node_id), self._own.is_first)
 
     def _new_passage(self, node_id: int, relay: Relay) -> Passage:
         address = self._known.address(node_id)

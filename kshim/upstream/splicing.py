@@ -1,4 +1,4 @@
-"""Sockets that pass bytes straight to another socket, inside the system (Linux's splice).
+"""Moves bytes straight from one socket to another, inside the system (Linux's splice).
 
 The rest of a large request or response goes on without being read. It moves from one socket to a pipe, and
 from the pipe to the other socket. That takes no memory in this process, and for requests half the time of
@@ -15,12 +15,12 @@ from collections.abc import Callable
 from contextlib import suppress
 from fcntl import fcntl
 from functools import cache
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from twisted.internet import main
 from twisted.internet.protocol import Protocol as TwistedProtocol
 
-from kshim.network.client_socket import ClientSocket, DirectSocket, Receiver
+from kshim.network.client_socket import DirectSocket
 
 PIPE_BYTES = 1024 * 1024
 """Limit of bytes that move at once: the largest pipe that Linux allows any user."""
@@ -34,32 +34,11 @@ _SNDBUF, _QUEUED = 3, 5
 """The places of two numbers in SO_MEMINFO: the socket's limit, and the bytes it holds."""
 
 
-class Way(NamedTuple):
-    """A destination socket, and how many bytes to splice to it."""
-
-    to: SplicingSocket
-    left_bytes: int
-
-
-class Passing(Receiver, Protocol):
-    """The protocol above a SplicingSocket."""
-
-    def straight_on(self) -> Way | None:
-        """Return where the next bytes go; None if they have to be received."""
-
-    def passed(self, passed_bytes: int) -> None:
-        """Note that so many bytes have moved there."""
-
-
 class Reading(TwistedProtocol):
     """A protocol that receives all bytes."""
 
     def room(self, arrived: Callable[[], int]) -> memoryview | None:
         """See `Receiver`."""
-        return None
-
-    def straight_on(self) -> Way | None:
-        """See `Passing`."""
         return None
 
 
@@ -85,52 +64,49 @@ def _pipe() -> Pipe:
     return Pipe()
 
 
-class SplicingSocket(DirectSocket):
-    """A socket of either side of a passage."""
+class Way(NamedTuple):
+    """A destination socket, how many bytes to splice to it, and the function that notes the moved bytes."""
 
-    protocol: Passing
+    to: DirectSocket
+    left_bytes: int
+    passed: Callable[[int], object]
 
-    def doRead(self) -> Any:  # noqa: N802
-        """Receive or splice what has come. Return None, or why the peer is lost."""
-        way = self.protocol.straight_on()
-        return super().doRead() if way is None else self._pass_on(*way)
-
-    def _pass_on(self, to: SplicingSocket, left_bytes: int) -> Any:
-        most = min(left_bytes, PIPE_BYTES, max(to.room_bytes(), LEAST_BYTES))
+    def move_from(self, source: DirectSocket) -> Any:
+        """Move what has come. Return None, or why the source is lost."""
+        most = min(self.left_bytes, PIPE_BYTES, max(_room_bytes(self.to), LEAST_BYTES))
         try:
             pipe = _pipe()
-            taken = os.splice(self.fileno(), pipe.into, most, flags=os.SPLICE_F_NONBLOCK)
+            taken = os.splice(source.fileno(), pipe.into, most, flags=os.SPLICE_F_NONBLOCK)
         except (BlockingIOError, InterruptedError):
             return None
         except OSError:
             return main.CONNECTION_LOST
         if not taken:
             return main.CONNECTION_DONE
-        to.take_from(pipe, taken)
-        self.protocol.passed(taken)
+        _send(pipe, taken, self.to)
+        self.passed(taken)
         return None
 
-    # ---- as the end where it goes
 
-    @property
-    def is_ready(self) -> bool:
-        """True if bytes may be spliced into this socket now: nothing waits in front of them."""
-        return bool(_CAN_SPLICE and self.connected and not self.disconnecting and not self._unsent_bytes)
-
-    def room_bytes(self) -> int:
-        """Return how many bytes the system takes to send."""
-        info = _MEMINFO.unpack(self.socket.getsockopt(socket.SOL_SOCKET, _SO_MEMINFO, _MEMINFO.size))
-        return int(info[_SNDBUF] - info[_QUEUED])
-
-    def take_from(self, pipe: Pipe, taken_bytes: int) -> None:
-        """Send what is in the pipe. What has no room now is sent later."""
-        left_bytes = taken_bytes
-        try:
-            while left_bytes:
-                left_bytes -= os.splice(pipe.out, self.fileno(), left_bytes, flags=os.SPLICE_F_NONBLOCK)
-        except OSError:  # also for a lost connection, which doWrite finds
-            self.writeSequence((pipe.rest(left_bytes),))
+def ready(transport: object) -> DirectSocket | None:
+    """Return a transport into which bytes may be spliced now: nothing waits in front of them. Else None."""
+    if not (_CAN_SPLICE and isinstance(transport, DirectSocket)) or transport.is_encrypted:
+        return None
+    is_ready = transport.connected and not transport.disconnecting and not transport.unsent_bytes
+    return transport if is_ready else None
 
 
-class PassingClientSocket(SplicingSocket, ClientSocket):
-    """A client's connection to a port that stands for a broker."""
+def _room_bytes(to: DirectSocket) -> int:
+    """Return how many bytes the system takes to send."""
+    info = _MEMINFO.unpack(to.socket.getsockopt(socket.SOL_SOCKET, _SO_MEMINFO, _MEMINFO.size))
+    return int(info[_SNDBUF] - info[_QUEUED])
+
+
+def _send(pipe: Pipe, taken_bytes: int, to: DirectSocket) -> None:
+    """Send what is in the pipe. What has no room now is sent later."""
+    left_bytes = taken_bytes
+    try:
+        while left_bytes:
+            left_bytes -= os.splice(pipe.out, to.fileno(), left_bytes, flags=os.SPLICE_F_NONBLOCK)
+    except OSError:  # also for a lost connection, which doWrite finds
+        to.writeSequence((pipe.rest(left_bytes),))

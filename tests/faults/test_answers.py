@@ -436,7 +436,7 @@ def test_without_faults_nothing_of_this_takes_part(world: World) -> None:
     def is_faulty() -> bool:
         used: Any = world.shared.answer
         found = isinstance(used.func, FaultyAnswers)
-        assert world.shared.looks_into is found
+        assert world.need_whole is found
         return found
 
     first, second = world.add(drop=True), world.add(drop=True, group="g")

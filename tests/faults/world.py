@@ -130,11 +130,13 @@ class World:
         connections = Connections(clock, Places(no_limits(1), _resolve), pace)
         self._entrance = Entrance(self.shared, connections)
         self.told: list[Any] = []
+        self.need_whole = False
         (configured,) = self.broker.config.listener_configs
         listener = BrokerListeners([Listener(configured, self._entrance, clock)], connections)
-        self.steering = FaultSteering(
-            {1: self.broker}, {1: listener}, partial, self.told.append, lambda: LOCAL
-        )
+        self.steering = FaultSteering({1: self.broker}, {1: listener}, partial, self.told.append, self._usual)
+
+    def _usual(self) -> Any:
+        return LOCAL._replace(need_whole=partial(setattr, self, "need_whole"))
 
     def connect(self, client_id: str = "c") -> Peer:
         return Peer(self._entrance, client_id)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 from uuid import UUID
 
@@ -75,7 +76,7 @@ class Passage:
 
 class Relay:
     def __init__(self) -> None:
-        self.is_inside = True
+        self.is_let_in = True
         self.passage = Passage()
 
 
@@ -154,9 +155,12 @@ class World:
         self.link: Deferred[Any] = Deferred()
         self.versions = BrokerVersions(self.here.clock, self._connect)
         self.own = OwnTopic(self.shards.topic)
-        self.front = Front(here, self.brokers, self.topics, self.shards, theirs, self.own, self.versions)
+        self.relay = Relay()
         self.client = Client("/127.0.0.1", Endpoint("127.0.0.1", 51000), ADVERTISED)
-        self.client.relay = Relay()
+        relays: Any = SimpleNamespace(by_client={self.client: self.relay})
+        self.front = Front(
+            here, self.brokers, self.topics, self.shards, theirs, self.own, relays, self.versions
+        )
 
     def _connect(self, node_id: int) -> Deferred[Any]:
         self.linked.append(node_id)
@@ -164,7 +168,7 @@ class World:
 
     @property
     def passage(self) -> Passage:
-        return self.client.relay.passage
+        return self.relay.passage
 
     def ask_upstream(self, request: MetadataRequest) -> Deferred[MetadataResponse]:
         if self.is_down:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 
 from twisted.internet.defer import Deferred
@@ -10,14 +11,14 @@ from twisted.internet.task import Clock
 
 from kshim.callers import Client
 from kshim.callers.once import Once
-from kshim.network.connection import Shared
+from kshim.network.connection import Connection, Shared
 from kshim.network.intake import Intake
 from kshim.turns import Turn
 from kshim.turns.promise import Promise
 from kshim.turns.rounds import Rounds
 from kshim.turns.unread import Unread
 from kshim.upstream.passage import Passage
-from kshim.upstream.relay import Relay
+from kshim.upstream.relay import Relay, Relays
 from tests.network.frames import frame
 from tests.network.transport import Transport as ClientTransport
 
@@ -56,13 +57,16 @@ class Transport(ClientTransport):
 class World:
     """Requests that begin with "k" are answered by kshim, others by the broker; "z" has no answer."""
 
-    def __init__(self, *, is_connected: bool = True) -> None:
+    def __init__(
+        self, *, is_connected: bool = True, client: Callable[[Connection], Any] | None = None
+    ) -> None:
+        """client: makes the transport to the client."""
         self.clock = Clock()
         rounds = Rounds(self.clock)
         self.unread = Unread(self.clock, rounds)
         self.ours: dict[bytes, Deferred[bytes]] = {}
         self.passages: list[Passage] = []
-        self.client, self.broker = Transport(), Transport()
+        self.broker = Transport()
         shared = Shared(
             answer=self.answer,
             clock=self.clock,
@@ -72,14 +76,17 @@ class World:
             once=Once(self.clock),
             max_request_bytes=MOST_BYTES,
         )
-        self.relay = Relay(shared, lambda _: None, lambda _: None, self.new_passage, OWN.__eq__)
-        self.relay.makeConnection(self.client)
+        self.relays = Relays(self.new_passage, OWN.__eq__)
+        shared.new_beyond = partial(self.relays.new, 1)
+        self.near = Connection(shared, lambda _: None, lambda _: None)
+        self.client: Any = Transport() if client is None else client(self.near)
+        self.near.makeConnection(self.client)
         if is_connected:
             self.ask(b"z")
             self.connect()
             assert self.broker.taken() == frame(b"z")
 
-    def new_passage(self, relay: Relay) -> Passage:
+    def new_passage(self, node_id: int, relay: Relay) -> Passage:
         self.passages.append(Passage(relay, "b:1", 1 << 30, self.clock))
         return self.passages[-1]
 
@@ -95,14 +102,14 @@ class World:
         if data[:1] == b"k":
             self.ours[bytes(data)] = Promise()
             return self.ours[bytes(data)]
-        passage = client.relay.passage
+        passage = self.relays.by_client[client].passage
         if data[:1] == b"z":
             passage.send(data)
             return None
         return passage.forward(data, turn, is_read=data[:1] == b"w")
 
     def ask(self, *requests: bytes) -> None:
-        self.relay.dataReceived(b"".join(map(frame, requests)))
+        self.near.dataReceived(b"".join(map(frame, requests)))
 
     def respond(self, *responses: bytes) -> None:
         self.passage.dataReceived(b"".join(map(frame, responses)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import replace
 from typing import Any
 from uuid import UUID
@@ -51,7 +52,6 @@ from tests.api.harness import AtOnce, advance, later, result
 from tests.upstream.front_world import (
     NEW_ID,
     TOPIC_ID,
-    Relay,
     World,
     commit,
 )
@@ -401,8 +401,8 @@ def test_a_client_that_has_not_authenticated_learns_of_versions_without_a_connec
     world, link = World(), Link()
     request = ApiVersionsRequest(client_software_name="s", client_software_version="1")
     inside = world.forwarded(ApiKey.API_VERSIONS, version, request, upstream_versions())
-    world.client.relay = Relay()
-    world.client.relay.is_inside = False
+    world.relay.passage.sent.clear()
+    world.relay.is_let_in = False
     waiting = world.send(ApiKey.API_VERSIONS, version, request)
     world.link.callback(link)
     told = [decode_response(ApiKey.API_VERSIONS, version, bytes(result(waiting)))[1]]
@@ -419,7 +419,7 @@ def test_a_client_that_has_not_authenticated_learns_of_versions_without_a_connec
 
 def test_its_name_is_checked_as_by_kafka() -> None:
     world = World()
-    world.client.relay.is_inside = False
+    world.relay.is_let_in = False
     request = ApiVersionsRequest(client_software_name="-", client_software_version="1")
     answer = world.ask(ApiKey.API_VERSIONS, 3, request)
     assert (answer.error_code, world.linked) == (ErrorCode.INVALID_REQUEST, [])
@@ -427,7 +427,7 @@ def test_its_name_is_checked_as_by_kafka() -> None:
 
 def test_a_broker_that_does_not_answer_closes_its_connection() -> None:
     world = World()
-    world.client.relay.is_inside = False
+    world.relay.is_let_in = False
     waiting = world.send(ApiKey.API_VERSIONS, 0, ApiVersionsRequest())
     world.link.errback(LinkError("broker 1 is gone"))
     with pytest.raises(Refused, match="cannot be answered: broker 1 is gone"):
@@ -435,3 +435,12 @@ def test_a_broker_that_does_not_answer_closes_its_connection() -> None:
     with pytest.raises(Refused, match="broker 1 is gone"):
         result(world.send(ApiKey.API_VERSIONS, 0, ApiVersionsRequest()))
     assert world.linked == [1]
+
+
+def test_a_request_of_a_client_that_has_left_goes_nowhere() -> None:
+    world = World()
+    gone = replace(world.client)
+    with pytest.raises(Refused, match="has left before its request was answered") as caught:
+        world.front.answer(world.here, ApiKey.FETCH.to_bytes(2) + bytes(40), gone, Turn())
+    assert caught.value.level == logging.DEBUG
+    assert not world.passage.sent

@@ -74,8 +74,8 @@ def test_each_side_is_read_from_while_the_other_one_reads(happens: list[Event]) 
     what = {
         Event.BROKER_STALLS: world.passage.pauseProducing,
         Event.BROKER_READS: world.passage.resumeProducing,
-        Event.CLIENT_STALLS: world.relay.pauseProducing,
-        Event.CLIENT_READS: world.relay.resumeProducing,
+        Event.CLIENT_STALLS: world.near.pauseProducing,
+        Event.CLIENT_READS: world.near.resumeProducing,
     }
     state, flow = State.OPEN, Flow.FLOWING
     for event in happens:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from operator import attrgetter
 from typing import Any
 
 import pytest
@@ -131,8 +132,8 @@ def test_a_client_that_reads_again_does_not_resume_its_broker_before_a_reply_tha
     world.passage.dataReceived(frame(LARGE)[:100])
     resumed: list[bool] = []
     monkeypatch.setattr(world.broker, "resumeProducing", lambda: resumed.append(True))
-    world.relay.pauseProducing()
-    world.relay.resumeProducing()
+    world.near.pauseProducing()
+    world.near.resumeProducing()
     assert not resumed
     world.ours[b"k"].answer_alone(b"K")
     assert resumed
@@ -143,7 +144,7 @@ def test_a_client_that_does_not_read_before_its_broker_is_reached_stops_it() -> 
     world.client.is_read = False
     world.ask(b"big", b"k")
     world.ours[b"k"].answer_alone(b"K")
-    world.relay.pauseProducing()
+    world.near.pauseProducing()
     world.connect()
     world.respond(LARGE)
     assert not world.broker.reads
@@ -156,8 +157,8 @@ def test_a_client_that_does_not_read_before_its_broker_is_reached_stops_it() -> 
 def test_a_client_that_reads_again_before_its_broker_is_reached_stops_nothing() -> None:
     world = World(is_connected=False)
     world.ask(b"a")
-    world.relay.pauseProducing()
-    world.relay.resumeProducing()
+    world.near.pauseProducing()
+    world.near.resumeProducing()
     world.connect()
     assert world.broker.reads
     world.respond(b"A")
@@ -221,7 +222,7 @@ def test_what_is_no_response_closes_both(data: bytes, caplog: pytest.LogCaptureF
 def test_a_broker_gets_what_its_client_sent_before_it_left() -> None:
     world = World(is_connected=False)
     world.ask(b"z")
-    world.relay.connectionLost(Failure(ConnectionDone()))
+    world.near.connectionLost(Failure(ConnectionDone()))
     world.connect()
     assert world.broker.taken() == frame(b"z")
     assert world.broker.disconnecting
@@ -229,7 +230,7 @@ def test_a_broker_gets_what_its_client_sent_before_it_left() -> None:
 
 def test_a_broker_that_never_reads_it_is_given_up() -> None:
     world = World()
-    world.relay.connectionLost(Failure(ConnectionDone()))
+    world.near.connectionLost(Failure(ConnectionDone()))
     assert world.broker.disconnecting
     assert not world.broker.aborted
     world.clock.advance(CLOSE_S)
@@ -240,7 +241,7 @@ def test_nothing_is_left_of_a_client_that_goes(caplog: pytest.LogCaptureFixture)
     world = World()
     world.ask(b"k", b"big")
     world.passage.dataReceived(frame(LARGE)[:100])
-    world.relay.connectionLost(Failure(ConnectionDone()))
+    world.near.connectionLost(Failure(ConnectionDone()))
     world.passage.dataReceived(frame(LARGE)[100:])
     world.passage.connectionLost(Failure(ConnectionDone()))
     assert world.unread.bytes == 0
@@ -345,10 +346,18 @@ def test_a_client_that_goes_while_the_login_is_renewed_has_nothing_more_sent() -
     world.clock.advance(9)
     world.ask(b"a")
     handshake = world.broker.taken()
-    world.relay.connectionLost(Failure(ConnectionDone()))
+    world.near.connectionLost(Failure(ConnectionDone()))
     world.respond(login_response(handshake))
     world.passage.flush()
     assert world.broker.taken() == b""
     assert world.broker.disconnecting
     world.clock.advance(CLOSE_S)
     assert world.broker.aborted
+
+
+@pytest.mark.parametrize("ends", ["near.close", "near.connectionLost"])
+def test_the_relay_of_a_client_that_has_gone_is_forgotten(ends: str) -> None:
+    world = World()
+    assert list(world.relays.by_client) == [world.near.client]
+    attrgetter(ends)(world)()
+    assert not world.relays.by_client

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kshim.network.frames import Beginning, FrameError
-from kshim.upstream.requests import LARGE_BYTES, Requests
+from kshim.network.frames import Beginning, FrameError, Frames
+from kshim.upstream.requests import LARGE_BYTES, large_produce
 from tests.network.frames import frame
 from tests.upstream.produced import TOPIC_ID, produce
 
@@ -20,21 +20,23 @@ LARGE = produce(LARGE_BYTES)
 
 
 class Sender:
-    """Gives out what comes out of `Requests` again as frames, and remembers what was begun."""
+    """Gives out what comes out of `Frames` again as frames, and remembers what was begun."""
 
     def __init__(self, *, may_begin: bool = True) -> None:
         self.may_begin = may_begin
         self.topics: list[bytes] = []
-        self.requests = Requests(MOST_BYTES, self._may_begin)
+        self.requests = Frames(MOST_BYTES, self._begins)
         self.frames: list[bytes] = []
         self.begun: list[bytes] = []
         self.most_held = 0
         self._parts = b""
         self._size = 0
 
-    def _may_begin(self, topic: bytes) -> bool:
-        self.topics.append(topic)
-        return self.may_begin
+    def _begins(self, size: int, start: memoryview) -> bool:
+        topic = large_produce(size, start)
+        if topic is not None:
+            self.topics.append(topic)
+        return topic is not None and self.may_begin
 
     def receive(self, data: bytes) -> None:
         self.requests.receive(data)
@@ -170,7 +172,7 @@ def test_those_that_announce_much_and_send_little_take_no_memory() -> None:
     try:
         waiting = []
         for _ in range(100):
-            requests = Requests(MOST_BYTES, lambda _: True)
+            requests = Frames(MOST_BYTES, lambda *_: True)
             requests.receive(start)
             assert isinstance(requests.next_frame(), Beginning)
             for _ in range(100):

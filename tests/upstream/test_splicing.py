@@ -12,8 +12,10 @@ from typing import Any
 import pytest
 from twisted.python.failure import Failure
 
+from kshim.network.client_socket import ClientSocket, OutgoingSocket
+from kshim.network.outgoing import TlsOutgoingSocket
 from kshim.upstream import splicing
-from kshim.upstream.splicing import PassingClientSocket
+from kshim.upstream.splicing import ready
 from tests.network.frames import frame
 from tests.upstream.produced import produce
 from tests.upstream.relay_world import World
@@ -53,19 +55,24 @@ class Sockets:
 
     def __init__(self) -> None:
         self.reactor = Reactor()
-        self.world = World()
-        self.world.relay._frames.allow(MOST_BYTES)
         self.client, ours = _pair()
         self.broker, theirs = _pair()
         self._all = self.client, ours, self.broker, theirs
-        self.to_client = PassingClientSocket(ours, self.world.relay, ("c", 1), None, 0, self.reactor)
-        self.to_broker = PassingClientSocket(theirs, self.world.passage, ("b", 1), None, 0, self.reactor)
-        for transport, protocol in ((self.to_client, self.world.relay), (self.to_broker, self.world.passage)):
-            transport.connected = True
-            transport.registerProducer(protocol, streaming=True)
-            protocol.transport = transport
-            transport.startReading()
+        self.world = World(is_connected=False, client=lambda near: self._transport(ours, near))
+        self.world.near._frames.allow(MOST_BYTES)
+        self.to_client = self.world.client
+        self.world.ask(b"z")
+        self.to_broker = self._transport(theirs, self.world.passage)
+        self.world.passage.makeConnection(self.to_broker)
         self.received: dict[socket.socket, bytearray] = {self.client: bytearray(), self.broker: bytearray()}
+        self.play()
+        assert self.received[self.broker] == frame(b"z")
+        self.received[self.broker].clear()
+
+    def _transport(self, ours: socket.socket, protocol: Any) -> ClientSocket:
+        transport = ClientSocket(ours, protocol, ours.getpeername(), None, 0, self.reactor)
+        transport.startReading()
+        return transport
 
     def play(self, *, reads: bool = True) -> None:
         """Until nothing moves any more. reads: whether client and broker read."""
@@ -226,3 +233,10 @@ def test_a_quiet_request_costs_nothing_but_its_connection(sockets: Sockets) -> N
     held = sockets.to_client._unsent_bytes + sockets.to_broker._unsent_bytes
     assert held == 0
     assert sockets.world.unread.bytes < 70_000
+
+
+@pytest.mark.parametrize(("made", "is_ready"), [(OutgoingSocket, True), (TlsOutgoingSocket, False)])
+def test_bytes_are_spliced_into_plain_sockets_only(made: type, is_ready: bool) -> None:
+    transport = made.__new__(made)
+    transport.connected, transport.disconnecting, transport._unsent_bytes = True, False, 0
+    assert (ready(transport) is transport) == is_ready
