@@ -11,8 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
-from twisted.internet.defer import Deferred
-
 from kshim.callers import RequestContext
 from kshim.cluster.changes import TopicPartition
 from kshim.configs.config import Config
@@ -20,7 +18,7 @@ from kshim.coordination.interfaces import Transactions
 from kshim.coordination.transactions.requests import by_topic
 from kshim.producing.appends import ProducerAppends
 from kshim.producing.rules import Verification
-from kshim.storage.clock import Clock
+from kshim.storage.clock import Clock, after
 from kshim.turns.later import Later, then
 from schemas.error_code import ErrorCode
 from schemas.messages.add_partitions_to_txn import (
@@ -146,10 +144,8 @@ def _ask(
         errors = _errors(response)
         if tries == 1 or ErrorCode.CONCURRENT_TRANSACTIONS not in errors.values():
             return errors
-        later: Deferred[Errors] = Deferred()
-        backoff_ms = broker.config.add_partitions_to_txn_retry_backoff_ms
-        broker.clock.callLater(backoff_ms / 1000, later.callback, None)
-        return later.addCallback(lambda _: _ask(broker, ask, tries - 1))
+        backoff_s = broker.config.add_partitions_to_txn_retry_backoff_ms / 1000
+        return after(broker.clock, backoff_s).addCallback(lambda _: _ask(broker, ask, tries - 1))
 
     return then(ask(), answered)
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
+from twisted.internet.defer import Deferred
+
 
 class Call(Protocol):
     """A scheduled call that can be given up."""
@@ -37,3 +39,10 @@ class TimerClock(Clock, Protocol):
     def callLater(
         self, delay: float, callable: Callable[..., object], *args: object, **kwargs: object
     ) -> Timer: ...
+
+
+def after(clock: Clock, delay_s: float) -> Deferred[None]:
+    """Fires after a delay. Nothing stays scheduled if it is cancelled."""
+    over: Deferred[None] = Deferred(lambda _: call.cancel())
+    call = clock.callLater(delay_s, over.callback, None)
+    return over

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from twisted.internet.defer import Deferred
 
-from kshim.storage.clock import Clock
+from kshim.storage.clock import Clock, after
 from kshim.turns import unread
 from kshim.turns.later import Later, then
 from kshim.turns.rounds import Rounds
@@ -38,9 +38,7 @@ class AnswerElements:
 
 async def others_first(clock: Clock) -> None:
     """Go on when other requests have had their turn."""
-    over: Deferred[None] = Deferred()
-    clock.callLater(0, over.callback, None)
-    await over
+    await after(clock, 0)
 
 
 class Slices:

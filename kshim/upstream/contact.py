@@ -9,6 +9,7 @@ from typing import Any
 from twisted.internet.defer import Deferred
 
 from kshim.configs.endpoint import Endpoint
+from kshim.storage.clock import after
 from kshim.upstream.connector import Connector
 from kshim.upstream.link import Link, LinkError, connect
 
@@ -88,9 +89,7 @@ class Contact:
             except LinkError as error:
                 if error.is_refused or self._is_stopped or self._reactor.seconds() + AGAIN_S >= until_s:
                     raise
-            again: Deferred[None] = Deferred()
-            self._reactor.callLater(AGAIN_S, again.callback, None)
-            await again
+            await after(self._reactor, AGAIN_S)
 
     def stop(self) -> None:
         """Close the link, and make no other."""

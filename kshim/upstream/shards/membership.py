@@ -20,7 +20,7 @@ from twisted.internet.defer import CancelledError, Deferred
 from twisted.python.failure import Failure
 
 from kshim.configs.endpoint import Endpoint
-from kshim.storage.clock import TimerClock
+from kshim.storage.clock import TimerClock, after
 from kshim.upstream.fellows import Fellow, new_fellow
 from kshim.upstream.interfaces import Upstream
 from kshim.upstream.link import Link, LinkError
@@ -156,7 +156,7 @@ class Membership:
                 await self._stay(link)
             except (LinkError, _Again) as error:
                 self._say(logging.INFO, str(error))
-            await self._pause(AGAIN_S)
+            await after(self._reactor, AGAIN_S)
 
     async def _coordinator(self) -> Link:
         """Return a link to the coordinator. Raises LinkError, _Again."""
@@ -174,7 +174,7 @@ class Membership:
         _Again.
         """
         while True:
-            await self._pause(HEARTBEAT_S)
+            await after(self._reactor, HEARTBEAT_S)
             request = HeartbeatRequest(
                 group_id=self._group_id, generation_id=self._generation_id, member_id=self._member_id
             )
@@ -217,15 +217,6 @@ class Membership:
         if code in ELSEWHERE and self._link is not None:
             self._link.close()
         raise _Again(f"group {self._group_id} of the upstream: {name_of(code)}{_ADVICE.get(code, '')}")
-
-    async def _pause(self, for_s: float) -> None:
-        over: Deferred[None] = Deferred()
-        call = self._reactor.callLater(for_s, over.callback, None)
-        try:
-            await over
-        finally:
-            if call.active():
-                call.cancel()
 
     def _say(self, level: int, line: str) -> None:
         logger.log(level if line != self._said else logging.DEBUG, "%s", line)

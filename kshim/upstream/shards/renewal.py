@@ -22,7 +22,7 @@ from kshim.callers.once import Once
 from kshim.coordination.groups.offsets import is_of_another_topic
 from kshim.coordination.groups.pending_offsets import Partition
 from kshim.coordination.interfaces import Groups
-from kshim.storage.clock import Timer, TimerClock
+from kshim.storage.clock import Timer, TimerClock, after
 from kshim.turns.slices import others_first
 from kshim.upstream.shards.mirrored import MOST_AT_ONCE, MirroredOffsets, Offset, offset_of, told_as
 from kshim.upstream.upstream_groups import DESCRIBE, FETCH, UpstreamGroups, offsets_of
@@ -140,9 +140,9 @@ class Renewal:
         self._told_ms = {each: self._told_ms[each] for each in group_ids if each in self._told_ms}
         for some in self._in_pieces(group_ids):
             await self._look_at(some, retention_ms // RENEWALS_A_RETENTION)
-            await self._pause()
+            await after(self._clock, PACE_S)
             while self._mirrored.untold >= MOST_AT_ONCE:
-                await self._pause()
+                await after(self._clock, PACE_S)
 
     def _in_pieces(self, group_ids: Iterable[str]) -> Iterable[Sequence[str]]:
         """Divide the groups into pieces with a few thousand offsets each."""
@@ -207,15 +207,6 @@ class Renewal:
             " there stays",
             *(group_id, there[0], *where, here.offset),
         )
-
-    async def _pause(self) -> None:
-        over: Deferred[None] = Deferred()
-        call = self._clock.callLater(PACE_S, over.callback, None)
-        try:
-            await over
-        finally:
-            if call.active():
-                call.cancel()
 
 
 def _log_unless_stopped(failure: Failure) -> None:

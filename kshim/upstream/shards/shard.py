@@ -13,7 +13,7 @@ from twisted.internet.defer import Deferred, DeferredSemaphore, fail
 from twisted.python.failure import Failure
 
 from kshim.callers.once import Once
-from kshim.storage.clock import Clock
+from kshim.storage.clock import Clock, after
 from kshim.storage.interfaces import NO_PRODUCER, StorageDamaged, StorageError
 from kshim.upstream.shards.answers import SHORT_OF, Answer, Meaning
 from kshim.upstream.shards.batch_limit import DEFAULT_BYTES, TOO_LARGE, BatchLimit
@@ -287,9 +287,7 @@ class Shard:
             await self._pause(AGAIN_S, attempt)
 
     async def _pause(self, for_s: float, attempt: int) -> None:
-        over: Deferred[None] = Deferred()
-        self._world.clock.callLater(for_s, over.callback, None)
-        await over
+        await after(self._world.clock, for_s)
         self._check(attempt)
 
     def _check(self, attempt: int) -> None:

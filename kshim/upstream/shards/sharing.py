@@ -18,7 +18,7 @@ from kshim.callers.once import Once
 from kshim.configs.config import Config
 from kshim.coordination.group_runtime import GroupRuntime
 from kshim.coordination.loading import Leader
-from kshim.storage.clock import Timer
+from kshim.storage.clock import Timer, after
 from kshim.storage.interfaces import NO_PRODUCER, JournalBatch, StorageError
 from kshim.upstream.coordinators import ANSWER_S, UpstreamCoordinators
 from kshim.upstream.fellows import Fellow, Gone, fault_in_reach, new_fellow
@@ -198,9 +198,7 @@ class SharedShards:
         while (fault := fault_in_reach(self.fellows())) and not self._is_stopped:
             if self._reactor.seconds() >= until_s:
                 raise StorageError(fault)
-            again: Deferred[None] = Deferred()
-            self._reactor.callLater(REACH_S, again.callback, None)
-            await again
+            await after(self._reactor, REACH_S)
             await self._look_before()
 
     async def _look_before(self) -> None:

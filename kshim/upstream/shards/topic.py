@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from twisted.internet.defer import Deferred
 
 from kshim.configs.upstream_groups import AS_MANY_AS_CAN_BE
-from kshim.storage.clock import Clock
+from kshim.storage.clock import Clock, after
 from kshim.storage.interfaces import StorageError
 from kshim.upstream.link import LinkError
 from kshim.upstream.shards.batch_limit import DEFAULT_BYTES
@@ -85,9 +85,7 @@ async def find_or_make(ask: Ask, clock: Clock, wanted: Wanted) -> int:
                 last = await _make(ask, wanted, len(found.brokers))
         except LinkError as error:
             last = str(error)
-        pause: Deferred[None] = Deferred()
-        clock.callLater(PAUSE_S, pause.callback, None)
-        await pause
+        await after(clock, PAUSE_S)
     raise StorageError(f"the upstream's topic {wanted.name}: {last}")
 
 
