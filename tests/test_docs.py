@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from docs import draw_connection, draw_metrics, draw_transactions, draw_upstream
+from docs import draw_connection, draw_metrics, draw_rooms, draw_transactions, draw_upstream
 from docs.draw_coordinator import PAGE, drawn
 from kshim.callers.mistake import Mistake
 
@@ -23,6 +23,11 @@ def test_the_page_of_transactions_is_current() -> None:
 def test_the_states_of_a_connection_are_current() -> None:
     page = draw_connection.PAGE.read_text()
     assert page == draw_connection.drawn(page), "run `python -m docs.draw_connection`"
+
+
+def test_the_rooms_are_current() -> None:
+    page = draw_rooms.PAGE.read_text()
+    assert page == draw_rooms.drawn(page), "run `python -m docs.draw_rooms`"
 
 
 def test_the_tables_of_an_upstream_are_current() -> None:

@@ -1,0 +1,1 @@
+"""One module for each API key, which answers that API's requests, and nothing else."""

@@ -14,11 +14,12 @@ from kshim.cli.faults import EXIT_USAGE, fail
 if TYPE_CHECKING:
     from twisted.python.failure import Failure
 
+    from kshim.answering import Broker
     from kshim.configs.config import Config
     from kshim.configs.endpoint import Endpoint
-    from kshim.service import Server
+    from kshim.server.server import Server
     from kshim.storage.reactor import Reactor
-    from kshim.upstream.service import UpstreamServer
+    from kshim.upstream.here import Here
 
 LARGEST_FREED_BYTES = 16 * 1024 * 1024
 
@@ -59,7 +60,7 @@ def run(config: Config, *, end_with_stdin: bool = False) -> int:
 
     from kshim.cli import logs
     from kshim.cli.signals import stop_at_signals
-    from kshim.service import StartError
+    from kshim.server import StartError
 
     logs.take_in_twisted()
     _take_all_descriptors()
@@ -110,14 +111,18 @@ def _begin_to_collect(reactor: Reactor) -> None:
         FreedMemory(reactor, trim).begin()
 
 
-def _new_server(config: Config, reactor: Reactor) -> Server | UpstreamServer:
+def _new_server(config: Config, reactor: Reactor) -> Server[Broker] | Server[Here]:
+    from kshim.server.parts import Parts
+    from kshim.server.server import Server
+
+    parts = Parts(config, reactor)
     if config.upstream:
-        from kshim.upstream.service import UpstreamServer
+        from kshim.upstream.backend import UpstreamBackend
 
-        return UpstreamServer(config, reactor)
-    from kshim.service import Server
+        return Server(parts, UpstreamBackend(parts))
+    from kshim.server.local import LocalBackend, new_store
 
-    return Server(config, reactor)
+    return Server(parts, LocalBackend(parts, new_store(config, reactor)))
 
 
 def _when_stdin_ends(call: Callable[[], None]) -> None:

@@ -34,8 +34,8 @@ from schemas.api_key import ApiKey
 MAX_LINE_BYTES = 1 << 20
 IDLE_S = 0.3
 USED = (
-    *("kshim.cli.collector", "kshim.cli.logs", "kshim.configs.config", "kshim.service"),
-    "kshim.storage.embedded",
+    *("kshim.cli.collector", "kshim.cli.logs", "kshim.configs.config"),
+    *("kshim.server.server", "kshim.server.local", "kshim.storage.embedded"),
 )
 LATER = ("crc32c", "cramjam", "kshim.storage.memory")
 REACTORS = ("twisted.internet.epollreactor", "twisted.internet.pollreactor")

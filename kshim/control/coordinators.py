@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from twisted.internet.defer import Deferred
 
 from kshim.callers import RequestContext
-from kshim.cluster import NO_LEADER, Cluster
+from kshim.cluster import NO_LEADER
 from kshim.control.commands import SteeringError
 from kshim.coordination.groups.refusals import DescribeGroup
 from kshim.coordination.groups.texts import joined
@@ -81,11 +81,6 @@ class Coordinators:
             raise SteeringError(f"no broker that runs coordinates group {group_id}")
         here = broker.config.listener_configs[0].bind
         return RequestContext(API_VERSION, CLIENT_ID, CLIENT_HOST, here, node_id=leader)
-
-
-def leader(cluster: Cluster, shard: int) -> int:
-    """Return the broker that leads a partition of __consumer_offsets; NO_LEADER if none that runs does."""
-    return cluster.group_metadata_topic.partitions[shard].leader
 
 
 def listed(members: Iterable[DescribedGroupMember]) -> str:

@@ -14,7 +14,6 @@ from kshim.network.listeners import BrokerListeners
 
 if TYPE_CHECKING:
     from kshim.faults.answers import Parts, Tell, Usual
-    from kshim.faults.fault import Fault
     from kshim.faults.faults import Faults
     from kshim.faults.rules import Rule
 
@@ -32,17 +31,15 @@ class FaultSteering(Generic[B]):
         measured: Measured,
         tell: Tell,
         usual: Callable[[], Usual[B]],
-        why_never: Callable[[Fault], str] = lambda _: "",
     ) -> None:
         """tell: called each time a fault strikes. usual: imports the functions that answer requests without
-        faults. why_never: returns why a fault can never strike here, or an empty string.
+        faults.
         """
         self._brokers = brokers
         self._listeners = listeners
         self._measured = measured
         self._tell = tell
         self._usual = usual
-        self._why_never = why_never
         self._faults: Faults[B] | None = None
 
     def commands(self) -> Commands:
@@ -58,10 +55,8 @@ class FaultSteering(Generic[B]):
         from kshim.faults.fault import fault_of
 
         fault = _or_refuse(lambda: fault_of(given))
-        if why := self._why_never(fault):
-            raise SteeringError(why)
         faults = self._made()
-        return _described(faults, faults.add(fault))
+        return _described(faults, _or_refuse(lambda: faults.add(fault)))
 
     def describe(self) -> list[dict[str, object]]:
         """The descriptions of all faults, as JSON values, in the order in which they were added."""

@@ -50,7 +50,7 @@ class Behind(Protocol):
     def is_behind(self) -> bool: ...
 
 
-class GroupsInTime(Behind, Protocol):
+class GroupsInTime(Protocol):
     """The part of the group coordinator that steering time needs; see `GroupRuntime`."""
 
     def keep_sessions(self, members: Iterable[tuple[str, str]], by_ms: int) -> None: ...
@@ -65,14 +65,14 @@ class TimeSteering:
         clock: SteeredClock,
         reactor: Reactor,
         groups: GroupsInTime,
-        transactions: Behind,
+        coordinators: Behind,
         clients: Callable[[], Iterable[Client]],
     ) -> None:
-        """clients: returns the connected clients."""
+        """coordinators: all of them together. clients: returns the connected clients."""
         self._clock = clock
         self._reactor = reactor
         self._groups = groups
-        self._workers = (clock, groups, transactions)
+        self._workers = (clock, coordinators)
         self._clients = clients
         self._pulse: Call | None = None
 

@@ -91,6 +91,8 @@ class Usual(NamedTuple, Generic[B]):
     """Returns, or promises, a response with the error. (broker, context, api_key, request, error, topic)"""
     need_whole: Callable[[bool], object] = lambda _: None
     """Called with True when faults need requests whole from now on, to look into them; else with False."""
+    why_never: Callable[[Fault], str] = lambda _: ""
+    """Returns why a fault can never strike; empty if it can."""
 
 
 class Request(NamedTuple, Generic[B]):

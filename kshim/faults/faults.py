@@ -10,7 +10,7 @@ from random import Random
 from typing import Generic
 
 from kshim.faults.answers import B, FaultyAnswers, Struck, Tell, Usual
-from kshim.faults.fault import Fault
+from kshim.faults.fault import Fault, WrongFault
 from kshim.faults.rules import Rule, Rules
 from kshim.network.connection import Measured
 from kshim.network.listeners import BrokerListeners
@@ -52,7 +52,9 @@ class Faults(Generic[B]):
         return not rule.is_over(self._clock.seconds())
 
     def add(self, fault: Fault) -> Rule:
-        """Put a fault in force."""
+        """Put a fault in force. Raises WrongFault if it could never strike."""
+        if why := self._usual.why_never(fault):
+            raise WrongFault(why)
         if fault.probability < 1 and fault.seed is None:
             fault = replace(fault, seed=random.randrange(MOST_SEEDS))
         rule = self._rules.add(fault, Random(fault.seed), self._clock.seconds())

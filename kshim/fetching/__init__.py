@@ -1,0 +1,1 @@
+"""Fetch sessions, reads of the log, and fetches that wait for records."""

@@ -190,56 +190,62 @@ class BrokerListeners:
             raise
 
 
-def new_listeners(
-    answers: Mapping[int, Dispatch],
-    config: Config,
-    reactor: Reactor,
-    rounds: Rounds,
-    unread: Unread,
-    once: Once,
-    limits: Callable[[int], Limits],
-    quotas: QuotaTable,
-    gates: Mapping[str, GateContext] | None = None,
-) -> dict[int, BrokerListeners]:
-    """Return the listeners of each broker, by node id; none listens yet. Raises CannotListen.
+class Listening:
+    """Makes the listeners of brokers, and keeps what all listeners of this process share."""
 
-    limits: returns a broker's limits of connections. quotas: limit how fast addresses may connect. gates: of
-    the listeners with SASL, by listener name.
-    """
-    intake = Intake(reactor, unread, config.queued_max_request_bytes)
-    configured = config.listener_configs
+    def __init__(
+        self,
+        config: Config,
+        reactor: Reactor,
+        rounds: Rounds,
+        unread: Unread,
+        once: Once,
+        quotas: QuotaTable,
+        gates: Mapping[str, GateContext],
+    ) -> None:
+        """quotas: limit how fast addresses may connect. gates: of listeners with SASL, by listener name."""
+        self._config = config
+        self._reactor = reactor
+        self._rounds = rounds
+        self._unread = unread
+        self._once = once
+        self._gates = gates
+        self._intake = Intake(reactor, unread, config.queued_max_request_bytes)
+        self._resolve = partial(_resolve, reactor)
+        self._addresses = AddressRates(quotas, self._resolve)
+        is_encrypted = any(each.protocol.is_tls for each in config.listener_configs)
+        self._new_tls = _new_tls(config, reactor) if is_encrypted else None
 
-    def shared(listener: ListenerConfig, answer: Dispatch) -> Shared:
+    def of_broker(self, index: int, answer: Dispatch, limits: Limits) -> BrokerListeners:
+        """Return the listeners of a broker; none listens yet. Raises CannotListen.
+
+        index: the broker's place after the first one, whose ports are configured. limits: the broker's
+        limits of connections.
+        """
+        pace = Pace(limits, self._config, self._addresses, self._reactor)
+        connections = Connections(self._reactor, Places(limits, self._resolve), pace)
+        listeners = []
+        for each in self._config.listener_configs:
+            entrance = Entrance(self._shared(each, answer), connections)
+            connections.entrances.append(entrance)
+            tls = self._new_tls(each) if self._new_tls is not None and each.protocol.is_tls else None
+            listeners.append(Listener(each.of_broker(index), entrance, self._reactor, tls))
+        return BrokerListeners(listeners, connections)
+
+    def _shared(self, listener: ListenerConfig, answer: Dispatch) -> Shared:
         return Shared(
             answer=answer,
-            clock=reactor,
-            rounds=rounds,
-            unread=unread,
-            intake=intake,
-            once=once,
-            max_request_bytes=config.socket_request_max_bytes,
-            max_idle_ms=config.connections_max_idle_ms,
+            clock=self._reactor,
+            rounds=self._rounds,
+            unread=self._unread,
+            intake=self._intake,
+            once=self._once,
+            max_request_bytes=self._config.socket_request_max_bytes,
+            max_idle_ms=self._config.connections_max_idle_ms,
             listener_name=listener.name,
             protocol=listener.protocol,
-            gates=(gates or {}).get(listener.name),
+            gates=self._gates.get(listener.name),
         )
-
-    new_tls = _new_tls(config, reactor) if any(each.protocol.is_tls for each in configured) else None
-    resolve = partial(_resolve, reactor)
-    addresses = AddressRates(quotas, resolve)
-    found = {}
-    for node_id, answer in answers.items():
-        texts = limits(node_id)
-        pace = Pace(texts, config, addresses, reactor)
-        connections = Connections(reactor, Places(texts, resolve), pace)
-        listeners = []
-        for each in configured:
-            entrance = Entrance(shared(each, answer), connections)
-            connections.entrances.append(entrance)
-            tls = new_tls(each) if new_tls is not None and each.protocol.is_tls else None
-            listeners.append(Listener(each.of_broker(node_id - config.node_id), entrance, reactor, tls))
-        found[node_id] = BrokerListeners(listeners, connections)
-    return found
 
 
 def _new_tls(config: Config, reactor: Reactor) -> Callable[[ListenerConfig], Tls]:

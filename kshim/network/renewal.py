@@ -8,7 +8,6 @@ the rest.
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
 from pathlib import Path
 
 from kshim.configs.tls import TlsSettings, WrongTls
@@ -24,16 +23,22 @@ _Signature = tuple[tuple[int, int, int] | None, ...]
 
 
 class Renewal:
-    """Looks at the files of all listeners of a server, from `start` to `stop`."""
+    """Looks at the files of listeners, from the first `watch` to `stop`."""
 
-    def __init__(self, listeners: Sequence[Tls], clock: Clock) -> None:
-        self._listeners = listeners
+    def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._seen = [_signature(tls.settings) for tls in listeners]
+        self._seen: dict[Tls, _Signature] = {}
         self._timer: Call | None = None
 
-    def start(self) -> None:
-        self._timer = self._clock.callLater(LOOK_S, self._look)
+    def watch(self, tls: Tls) -> None:
+        """Look at a listener's files from now on."""
+        self._seen[tls] = _signature(tls.settings)
+        if self._timer is None:
+            self._timer = self._clock.callLater(LOOK_S, self._look)
+
+    def forget(self, tls: Tls) -> None:
+        """Look at a listener's files no more."""
+        self._seen.pop(tls, None)
 
     def stop(self) -> None:
         if self._timer is not None:
@@ -41,12 +46,12 @@ class Renewal:
             self._timer = None
 
     def _look(self) -> None:
-        for number, tls in enumerate(self._listeners):
+        self._timer = self._clock.callLater(LOOK_S, self._look)
+        for tls, seen in self._seen.items():
             signature = _signature(tls.settings)
-            if signature != self._seen[number]:
-                self._seen[number] = signature
+            if signature != seen:
+                self._seen[tls] = signature
                 _read_again(tls)
-        self.start()
 
 
 def _read_again(tls: Tls) -> None:

@@ -1,1 +1,1 @@
-"""kshim in front of a real Kafka cluster, the upstream: records stay there, groups are kshim's own."""
+"""The backend in front of a Kafka cluster, the upstream: records stay there, groups are kshim's own."""

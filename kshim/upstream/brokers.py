@@ -71,6 +71,10 @@ class Brokers:
         not run.
         """
 
+    def open(self, cluster_id: str) -> None:
+        """Read which port each broker had before. Raises WrongUpstream."""
+        self._indexes.open(cluster_id)
+
     def address(self, node_id: int) -> Endpoint:
         """Return a broker's address at the upstream."""
         return self._known[node_id].address

@@ -97,7 +97,7 @@ class World:
 
     def __init__(self, name: str) -> None:
         self.kshim = Kshim(http_steering_enable=True)
-        vars(self.kshim.server)["_aside"] = AtOnce()
+        vars(self.kshim.parts)["aside"] = AtOnce()
         client = Client(self.kshim.reactor, 1, name)
         create_topic(client, "orders")
         member_id = join(client, self.kshim.reactor, name, {"orders": [0]})

@@ -11,7 +11,7 @@ from kshim.cli.reactor import import_reactor
 from kshim.cli import main as cli
 from kshim.configs.reading import new_config
 import_reactor()
-import kshim.service, kshim.storage.embedded
+import kshim.server.server, kshim.server.local, kshim.storage.embedded
 print(*sys.modules)
 """
 LATER = """

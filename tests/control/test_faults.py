@@ -48,7 +48,7 @@ def test_what_is_refused() -> None:
 
 def test_nothing_of_faults_is_imported_before_the_first() -> None:
     code = """
-import sys, kshim.service
+import sys, kshim.server.server, kshim.server.local
 from kshim.control.faults import FaultSteering
 steering = FaultSteering({}, {}, None, None, None)
 assert (steering.describe(), steering.remove_all()) == ([], 0)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import pytest
@@ -11,7 +10,7 @@ from twisted.internet.defer import Deferred
 
 from kshim.cluster import NewTopic
 from kshim.control.commands import SteeringError, run
-from kshim.control.coordinators import Coordinators, leader
+from kshim.control.coordinators import Coordinators
 from kshim.control.members import MemberSteering
 from kshim.control.offsets import ListedOffsets, OffsetSteering
 from kshim.coordination.group_runtime import GroupRuntime, new_coordinator
@@ -38,7 +37,7 @@ class Steered:
         self.runtime.start({0: Leader(NODE)})
         self.broker = replace(broker, groups=self.runtime)
         result(broker.cluster.create_topics([NewTopic("t", assignments=[(0, (NODE,)), (1, (NODE,))])]))
-        coordinators = Coordinators(self.broker, partial(leader, broker.cluster))
+        coordinators = Coordinators(self.broker, lambda shard: NODE)
         self.commands = {
             **MemberSteering(coordinators).commands(),
             **OffsetSteering(broker.cluster, coordinators, ListedOffsets(self.broker).at).commands(),

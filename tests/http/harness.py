@@ -19,7 +19,9 @@ from kshim.http.facts import Facts
 from kshim.http.guard import Guard
 from kshim.http.listener import HttpListener
 from kshim.http.routes import new_routes
-from kshim.service import Server
+from kshim.server.local import LocalBackend
+from kshim.server.parts import Parts
+from kshim.server.server import Server
 from kshim.storage.memory import MemoryStore
 from schemas.api_key import ApiKey
 from schemas.consumer_protocol import ConsumerProtocolAssignment, TopicPartition, encode_assignment
@@ -156,7 +158,9 @@ class Kshim:
     def __init__(self, **config: Any) -> None:
         self.reactor = Reactor()
         self.config = replace(CONFIG, **config)
-        self.server = Server(self.config, self.reactor, MemoryStore())
+        self.parts, self.store = Parts(self.config, self.reactor), MemoryStore()
+        self.backend = LocalBackend(self.parts, self.store)
+        self.server = Server(self.parts, self.backend)
         self.server.start()
         listener = self.server._http
         assert isinstance(listener, HttpListener)

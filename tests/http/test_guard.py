@@ -146,6 +146,7 @@ def test_properties_that_cannot_be_meant(properties: dict[str, str], said: str) 
 
 
 def test_nothing_of_it_is_loaded_by_a_server_without_it() -> None:
-    code = "import sys, kshim.service; print({'twisted.web', 'kshim.http'} & set(sys.modules))"
+    imports = "import sys, kshim.server.server, kshim.server.local"
+    code = f"{imports}; print({{'twisted.web', 'kshim.http'}} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "set()\n"

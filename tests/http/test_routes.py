@@ -186,7 +186,7 @@ def test_our_own_fault_is_logged_and_not_told(
 
 
 def test_a_server_that_still_loads_is_not_ready(kshim: Kshim) -> None:
-    kshim.server._has_loaded = False
+    kshim.backend._has_loaded = False
     reply = kshim.get("/readyz")
     assert (reply.status, reply.json) == (503, {"error": "coordinators are still loading what is stored"})
     assert kshim.get("/healthz").status == 200
@@ -194,7 +194,7 @@ def test_a_server_that_still_loads_is_not_ready(kshim: Kshim) -> None:
 
 def test_a_server_that_stores_nothing_is_not_ready(kshim: Kshim, monkeypatch: pytest.MonkeyPatch) -> None:
     full = Activity(failure="the disk is full: records and offsets are refused")
-    monkeypatch.setattr(kshim.server._store, "activity", lambda: full)
+    monkeypatch.setattr(kshim.store, "activity", lambda: full)
     reply = kshim.get("/readyz")
     assert (reply.status, reply.json) == (503, {"error": "the disk is full: records and offsets are refused"})
     assert b"kshim_ready 0.0" in kshim.get("/metrics").body

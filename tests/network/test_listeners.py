@@ -2,55 +2,23 @@
 
 from __future__ import annotations
 
-import errno
-import os
 import socket
 from typing import Any
 
 import pytest
-from twisted.internet.error import CannotListenError
-from twisted.internet.testing import MemoryReactorClock
 
 from kshim.callers.once import Once
 from kshim.cluster.settings import ClientQuotas
 from kshim.cluster.writer import Writer
 from kshim.configs.config import Config
 from kshim.configs.endpoint import Endpoint
-from kshim.network.listeners import BrokerListeners, CannotListen, new_listeners, open_all
+from kshim.network.listeners import BrokerListeners, CannotListen, Listening, open_all
 from kshim.storage.memory import MemoryStore
 from kshim.turns.rounds import Rounds
 from kshim.turns.unread import Unread
 from tests.api.harness import result
+from tests.network.free_ports import Reactor
 from tests.network.no_limits import no_limits
-
-
-class Port:
-    def __init__(self, reactor: Reactor, address: Endpoint) -> None:
-        self._reactor, self._address = reactor, address
-
-    def getHost(self) -> Endpoint:  # noqa: N802
-        return self._address
-
-    def stopListening(self) -> None:  # noqa: N802
-        self._reactor.open.remove(self._address.port)
-
-
-class Reactor(MemoryReactorClock):
-    """Some ports are taken; port 0 gives the next of `free`."""
-
-    def __init__(self, *taken: int, free: tuple[int, ...] = ()) -> None:
-        super().__init__()
-        self.taken, self.free = set(taken), list(free)
-        self.open: list[int] = []
-        self.factories: list[Any] = []
-
-    def listenTCP(self, port: int, factory: Any, backlog: int = 50, interface: str = "") -> Any:  # noqa: N802
-        port = port or self.free.pop(0)
-        if port in self.taken or port in self.open:
-            raise CannotListenError(interface, port, OSError(errno.EADDRINUSE, os.strerror(errno.EADDRINUSE)))
-        self.open.append(port)
-        self.factories.append(factory)
-        return Port(self, Endpoint(interface, port))
 
 
 def listen(reactor: Reactor, port: int, brokers: int = 3, **config: Any) -> list[int]:
@@ -60,15 +28,13 @@ def listen(reactor: Reactor, port: int, brokers: int = 3, **config: Any) -> list
 
 def opened(reactor: Reactor, brokers: int = 1, **config: Any) -> list[BrokerListeners]:
     """The listeners of each broker, which accept connections."""
-    answers = dict.fromkeys(range(1, brokers + 1), lambda *_: None)
     quotas = ClientQuotas(Writer(MemoryStore().metadata))
     settings = Config(brokers=brokers, **config)
     rounds = Rounds(reactor)
-    found = new_listeners(
-        answers, settings, reactor, rounds, Unread(reactor, rounds), Once(reactor), no_limits, quotas
-    )
-    result(open_all(found.values()))
-    return list(found.values())
+    listening = Listening(settings, reactor, rounds, Unread(reactor, rounds), Once(reactor), quotas, {})
+    found = [listening.of_broker(index, lambda *_: None, no_limits(index + 1)) for index in range(brokers)]
+    result(open_all(found))
+    return found
 
 
 def test_ports_are_consecutive() -> None:

@@ -24,8 +24,8 @@ def test_a_certificate_that_has_changed(
     file.write_text(server().key_pem + chain)
     inline = {"ssl_keystore_certificate_chain": "", "ssl_keystore_key": ""}
     tls = new_tls(reactor, ssl_keystore_location=str(file), **inline)
-    renewal = Renewal([tls], reactor)
-    renewal.start()
+    renewal = Renewal(reactor)
+    renewal.watch(tls)
     before = served(reactor, tls)
     reactor.advance(LOOK_S)
     assert served(reactor, tls) == before

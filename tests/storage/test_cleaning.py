@@ -30,5 +30,9 @@ def test_at_the_start_and_then_again_and_again_until_it_is_stopped() -> None:
     assert clock.getDelayedCalls() == []
 
 
-def test_may_be_stopped_before_it_was_started() -> None:
-    Cleaning(CountingLog(), Clock(), 1000).stop()
+def test_once_stopped_it_never_starts() -> None:
+    log = CountingLog()
+    cleaning = Cleaning(log, Clock(), 1000)
+    cleaning.stop()
+    cleaning.start()
+    assert log.cleaned_at == []

@@ -11,11 +11,12 @@ from twisted.internet.testing import MemoryReactorClock
 
 from kshim.configs.endpoint import Endpoint
 from kshim.configs.reading import new_config
-from kshim.service import StartError
+from kshim.server import StartError
+from kshim.server.parts import Parts
+from kshim.server.server import Server
+from kshim.upstream.backend import UpstreamBackend
 from kshim.upstream.link import LinkError
-from kshim.upstream.service import LOOK_S, SILENT_S, UpstreamServer
 from schemas.api_key import ApiKey
-from schemas.messages.metadata import MetadataResponse
 from tests.api.harness import result
 from tests.upstream.link_end import SERVED, Upstream
 
@@ -31,9 +32,11 @@ def why_not(connect: Any = None, **given: str) -> str:
     """The line with which a start ends. connect: makes the first link."""
     reactor = MemoryReactorClock()
     properties = {name.replace("_", "."): text for name, text in given.items()}
-    server = UpstreamServer(new_config(BOOTSTRAP | properties)[0], reactor)
+    parts = Parts(new_config(BOOTSTRAP | properties)[0], reactor)
+    backend = UpstreamBackend(parts)
+    server = Server(parts, backend)
     if connect is not None:
-        server._contact.connect = connect
+        backend._contact.connect = connect
     with pytest.raises(StartError) as failed:
         result(server.start())
     assert not reactor.getDelayedCalls()
@@ -83,28 +86,3 @@ def test_an_option_that_is_no_number() -> None:
         upstream_sasl_jaas_config=f"{MODULES}.oauthbearer.OAuthBearerLoginModule required {options};",
     )
     assert line.startswith("upstream.sasl.jaas.config: could not convert string to float")
-
-
-def test_behind_a_silent_upstream_it_is_not_ready() -> None:
-    reactor = MemoryReactorClock()
-    server = UpstreamServer(new_config(BOOTSTRAP)[0], reactor)
-    asked: list[Deferred[MetadataResponse]] = []
-
-    def ask(request: object) -> Deferred[MetadataResponse]:
-        asked.append(Deferred())
-        return asked[-1]
-
-    vars(server._contact)["ask"] = ask
-    server._is_ready = True
-    server._look()
-    asked.pop().callback(MetadataResponse(cluster_id="c"))
-    assert server._why_not_ready() == ""
-    reactor.advance(LOOK_S)
-    asked.pop().errback(LinkError("refused"))
-    assert server._why_not_ready() == "the upstream does not answer"
-    reactor.advance(LOOK_S)
-    asked.pop().callback(MetadataResponse(cluster_id="c"))
-    assert server._why_not_ready() == ""
-    reactor.advance(LOOK_S)  # this one stays without an answer
-    reactor.advance(SILENT_S)
-    assert server._why_not_ready() == "the upstream does not answer"

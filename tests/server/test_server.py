@@ -14,9 +14,10 @@ from kshim.configs.config import Config
 from kshim.configs.endpoint import Endpoint
 from kshim.configs.reading import new_config
 from kshim.coordination.groups.rebalance import SHORTEST_DELAY_MS
-from kshim.service import Server, StartError
+from kshim.server import StartError
 from kshim.storage.interfaces import DataDirLocked, StorageError
 from kshim.storage.memory import MemoryStore
+from kshim.turns.promise import Promise
 from schemas.api_key import ApiKey
 from schemas.error_code import ErrorCode
 from schemas.header import RequestHeader
@@ -41,6 +42,7 @@ from schemas.registry import decode_response, encode_request
 from tests.network.frames import frame
 from tests.network.transport import Transport
 from tests.ports_in_memory import Client, Reactor
+from tests.server.local_server import local_server
 
 CONFIG = Config(log_dirs=":memory:", listeners="127.0.0.1:9092")
 API_VERSIONS_V9 = bytes.fromhex("0012 0009 00000007 ffff 00")
@@ -84,7 +86,7 @@ def connect(reactor: Reactor) -> tuple[Any, Transport]:
 
 def test_a_started_server_listens_and_answers() -> None:
     reactor, store = Reactor(), Store()
-    assert outcome(Server(CONFIG, reactor, store).start()) == {"PLAINTEXT": [Endpoint("0.0.0.0", 9092)]}
+    assert outcome(local_server(CONFIG, reactor, store).start()) == {"PLAINTEXT": [Endpoint("0.0.0.0", 9092)]}
     ((port, _, _, interface),) = reactor.tcpServers
     assert (port, interface) == (9092, "127.0.0.1")
     connection, transport = connect(reactor)
@@ -101,7 +103,7 @@ def test_what_is_configured_reaches_the_connections() -> None:
         connections_max_idle_ms=5000,
         advertised_listeners="kafka.example:1",
     )
-    outcome(Server(config, reactor, Store()).start())
+    outcome(local_server(config, reactor, Store()).start())
     shared = reactor.factory.shared
     assert (shared.max_request_bytes, shared.max_idle_ms) == (1000, 5000)
     assert shared.advertised == Endpoint("kafka.example", 1)
@@ -111,20 +113,20 @@ def test_connections_are_limited_by_the_configs_of_the_moment() -> None:
     reactor = Reactor()
     config, warnings = new_config({"log.dirs": ":memory:", "max.connections.per.ip": "1"})
     assert not warnings
-    outcome(Server(config, reactor, Store()).start())
+    outcome(local_server(config, reactor, Store()).start())
     connect(reactor)
     assert reactor.factory.buildProtocol(Transport().peerAddr) is None
 
 
 def test_the_memory_store_is_what_memory_names() -> None:
-    server = Server(CONFIG, Reactor())
+    server = local_server(CONFIG, Reactor())
     assert outcome(server.start()) == {"PLAINTEXT": [Endpoint("0.0.0.0", 9092)]}
 
 
 def test_a_port_in_use() -> None:
     taken = OSError(errno.EADDRINUSE, os.strerror(errno.EADDRINUSE))
     store = Store()
-    server = Server(CONFIG, Reactor(CannotListenError("127.0.0.1", 9092, taken)), store)
+    server = local_server(CONFIG, Reactor(CannotListenError("127.0.0.1", 9092, taken)), store)
     failure = outcome(server.start())
     assert failure.check(StartError)
     assert str(failure.value) == "cannot listen at 127.0.0.1:9092: Address already in use"
@@ -137,7 +139,7 @@ def test_a_data_directory_in_use() -> None:
             raise DataDirLocked("data is in use")
 
     reactor = Reactor()
-    failure = outcome(Server(CONFIG, reactor, Locked()).start())
+    failure = outcome(local_server(CONFIG, reactor, Locked()).start())
     assert failure.check(StartError)
     assert str(failure.value) == "data is in use"
     assert reactor.tcpServers == []
@@ -154,14 +156,14 @@ def test_a_store_that_cannot_be_read_is_closed() -> None:
             pass
 
     store = Torn()
-    failure = outcome(Server(CONFIG, Reactor(), store).start())
+    failure = outcome(local_server(CONFIG, Reactor(), store).start())
     assert failure.check(StartError)
     assert store.history == ["open", "close"]
 
 
 def test_stop_closes_connections_and_store() -> None:
     reactor, store = Reactor(), Store()
-    server = Server(CONFIG, reactor, store)
+    server = local_server(CONFIG, reactor, store)
     outcome(server.start())
     connection, transport = connect(reactor)
     stopped = results(server.stop())
@@ -178,18 +180,18 @@ def test_stop_answers_what_the_store_still_finishes() -> None:
     """A request that waits for the disk at the stop gets its answer; a later one gets none."""
     reactor = Reactor()
     closed: Deferred[None] = Deferred()
-    reply: Deferred[bytes] = Deferred()
+    reply: Promise[bytes] = Promise()
 
     class Slow(Store):
         def close(self) -> Deferred[None]:
             return closed
 
-    server = Server(CONFIG, reactor, Slow())
+    server = local_server(CONFIG, reactor, Slow())
     outcome(server.start())
     connection, transport = connect(reactor)
     requests: list[bytes] = []
 
-    def answer(request: bytes, *_: Any) -> Deferred[bytes]:
+    def answer(request: bytes, *_: Any) -> Promise[bytes]:
         requests.append(request)
         return reply
 
@@ -198,7 +200,7 @@ def test_stop_answers_what_the_store_still_finishes() -> None:
     stopped = results(server.stop())
     connection.dataReceived(frame(b"another"))
     assert requests == [b"produce"]
-    reply.callback(b"produced")
+    reply.answer_alone(b"produced")
     assert transport.value() == frame(b"produced")
     assert not transport.disconnecting
     closed.callback(None)
@@ -210,7 +212,7 @@ def test_stop_answers_what_the_store_still_finishes() -> None:
 def test_stop_answers_a_parked_member() -> None:
     """The member is answered NOT_COORDINATOR, and no timer of the group is left."""
     reactor = Reactor()
-    server = Server(replace(CONFIG, group_initial_rebalance_delay_ms=3000), reactor, Store())
+    server = local_server(replace(CONFIG, group_initial_rebalance_delay_ms=3000), reactor, Store())
     outcome(server.start())
     connection, transport = connect(reactor)
     join = JoinGroupRequest(
@@ -234,7 +236,7 @@ def reactor() -> Reactor:
     """The reactor of a server with two brokers; the first leads topic t and the shard of group g."""
     reactor = Reactor()
     config = replace(CONFIG, brokers=2, offsets_topic_num_partitions=1, offsets_topic_replication_factor=1)
-    outcome(Server(config, reactor, Store()).start())
+    outcome(local_server(config, reactor, Store()).start())
     replicas = (CreatableReplicaAssignment(partition_index=0, broker_ids=(1,)),)
     topic = CreatableTopic(name="t", num_partitions=-1, replication_factor=-1, assignments=replicas)
     (made,) = Client(reactor, 1).ask(ApiKey.CREATE_TOPICS, CreateTopicsRequest(topics=(topic,)), 7).topics
@@ -290,7 +292,7 @@ def test_a_group_is_coordinated_where_its_partition_is_led(reactor: Reactor) -> 
 
 def test_stop_does_not_wait_for_a_client_that_does_not_read() -> None:
     reactor = Reactor()
-    server = Server(CONFIG, reactor, Store())
+    server = local_server(CONFIG, reactor, Store())
     outcome(server.start())
     connection, transport = connect(reactor)
     connection.pauseProducing()
@@ -307,7 +309,7 @@ def test_stop_before_the_start_is_through() -> None:
     written: Deferred[None] = Deferred()
     store = Store()
     store.metadata.put = lambda changes: written
-    server = Server(CONFIG, reactor, store)
+    server = local_server(CONFIG, reactor, store)
     started = server.start()
     stopped = results(server.stop())
     written.callback(None)
@@ -320,7 +322,7 @@ def test_what_takes_long_to_load_is_loaded_behind_the_open_port(monkeypatch: pyt
     """Cleaning waits for it."""
     reactor, store = Reactor(), Store()
     config = replace(CONFIG, offsets_topic_num_partitions=1)
-    first = Server(config, reactor, store)
+    first = local_server(config, reactor, store)
     outcome(first.start())
     client = Client(reactor, 1)
     topic = CreatableTopic(name="t", num_partitions=1, replication_factor=1)
@@ -342,7 +344,7 @@ def test_what_takes_long_to_load_is_loaded_behind_the_open_port(monkeypatch: pyt
 
     monkeypatch.setattr(store.log, "read", slowly)
     monkeypatch.setattr(store.log, "clean", cleaned.append)
-    server = Server(config, reactor, store)
+    server = local_server(config, reactor, store)
     outcome(server.start())
     loaded = results(server.loaded())
     assert (loaded, cleaned) == ([], [])
@@ -357,7 +359,7 @@ def test_what_takes_long_to_load_is_loaded_behind_the_open_port(monkeypatch: pyt
 def test_a_stop_while_loading(monkeypatch: pytest.MonkeyPatch) -> None:
     reactor, store = Reactor(), Store()
     monkeypatch.setattr("kshim.coordination.runtime.START_MS", 0)
-    server = Server(CONFIG, reactor, store)
+    server = local_server(CONFIG, reactor, store)
     outcome(server.start())
     loaded = results(server.loaded())
     assert loaded == []
@@ -368,7 +370,7 @@ def test_a_stop_while_loading(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_second_stop_waits_for_the_first() -> None:
     reactor, store = Reactor(), Store()
-    server = Server(CONFIG, reactor, store)
+    server = local_server(CONFIG, reactor, store)
     outcome(server.start())
     assert outcome(server.stop()) is None
     assert outcome(server.stop()) is None
@@ -377,7 +379,7 @@ def test_a_second_stop_waits_for_the_first() -> None:
 
 def test_the_log_says_what_was_started(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
-    outcome(Server(CONFIG, Reactor(), Store()).start())
+    outcome(local_server(CONFIG, Reactor(), Store()).start())
     (line,) = caplog.messages
     assert line.startswith("kshim ")
     assert line.endswith("at 0.0.0.0:9092, data in :memory:")

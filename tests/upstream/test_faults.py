@@ -1,11 +1,11 @@
-"""Commands to kshim in front of an upstream, and those without effect there."""
+"""Which faults have an effect in front of an upstream."""
 
 from __future__ import annotations
 
 import pytest
 
 from kshim.faults.fault import fault_of
-from kshim.upstream.outside import _why_never
+from kshim.upstream.faults import why_never
 
 
 @pytest.mark.parametrize(
@@ -16,7 +16,7 @@ from kshim.upstream.outside import _why_never
     ],
 )
 def test_an_error_that_would_strike_nothing_is_refused(given: dict[str, str]) -> None:
-    why = _why_never(fault_of(given))
+    why = why_never(fault_of(given))
     assert why.startswith(
         f"{given['error']} stands at partitions or topics in the answer to {given['api']}, "
     )
@@ -33,4 +33,4 @@ def test_an_error_that_would_strike_nothing_is_refused(given: dict[str, str]) ->
     ],
 )
 def test_what_may_strike_is_not(given: dict[str, object]) -> None:
-    assert _why_never(fault_of(given)) == ""
+    assert why_never(fault_of(given)) == ""
