@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from kshim.configs import java
 from kshim.configs.brokers import BROKER_CONFIGS
 from kshim.configs.config import PROPERTIES, Config, property_text
+from kshim.configs.definition import Value
 from kshim.configs.topics import TOPIC_CONFIGS
 
 ALL_BROKERS = ""
@@ -125,6 +126,6 @@ def topic_setting(name: str, overrides: Mapping[str, str], configs: BrokerConfig
     return Setting(name, row.default, ConfigSource.DEFAULT)
 
 
-def topic_value(name: str, overrides: Mapping[str, str], configs: BrokerConfigs) -> Any:
+def topic_value(name: str, overrides: Mapping[str, str], configs: BrokerConfigs) -> Value:
     """The value of one topic config."""
     return TOPIC_CONFIGS[name].parse(topic_setting(name, overrides, configs).text)

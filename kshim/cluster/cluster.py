@@ -383,7 +383,7 @@ class Cluster:
         """
         return self.writer.run(self._unregister_broker, node_id)
 
-    def _unregister_broker(self, node_id: int) -> Refusal | None:
+    async def _unregister_broker(self, node_id: int) -> Refusal | None:
         refusal = refuse_to_unregister(node_id, self.registered, self.running)
         if refusal is None:
             self.registered = tuple(node for node in self.registered if node != node_id)

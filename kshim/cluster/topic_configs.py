@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import NamedTuple
 
 from kshim.cluster.broker_configs import BrokerConfigs, topic_value
+from kshim.configs.definition import Value
 from kshim.configs.topics import TOPIC_CONFIGS
 from kshim.storage.interfaces import Cleanup, Compaction, Retention
 from schemas.records.compression import Compression
@@ -29,14 +30,15 @@ def fault_in_configs(configs: Mapping[str, str | None], broker: BrokerConfigs) -
 
 
 def _contradiction(configs: Mapping[str, str], broker: BrokerConfigs) -> str | None:
-    earliest = topic_value("min.compaction.lag.ms", configs, broker)
-    latest = topic_value("max.compaction.lag.ms", configs, broker)
+    values = _Values(configs, broker)
+    earliest = values.number("min.compaction.lag.ms")
+    latest = values.number("max.compaction.lag.ms")
     if earliest > latest:
         return (
             f"conflict topic config setting min.compaction.lag.ms ({earliest}) > "
             f"max.compaction.lag.ms ({latest})"
         )
-    if topic_value("remote.storage.enable", configs, broker):
+    if values.value("remote.storage.enable"):
         return (
             "Tiered Storage functionality is disabled in the broker. Topic cannot be configured with remote "
             "log storage."
@@ -72,38 +74,66 @@ class LogConfig:
         return self.cleanup.compaction is not None
 
 
+class _Values(NamedTuple):
+    """The values of a topic's configs."""
+
+    overrides: Mapping[str, str]
+    broker: BrokerConfigs
+
+    def value(self, name: str) -> Value:
+        return topic_value(name, self.overrides, self.broker)
+
+    def number(self, name: str) -> int:
+        value = self.value(name)
+        assert isinstance(value, int)
+        return value
+
+    def ratio(self, name: str) -> float:
+        value = self.value(name)
+        assert isinstance(value, float)
+        return value
+
+    def text(self, name: str) -> str:
+        value = self.value(name)
+        assert isinstance(value, str)
+        return value
+
+    def items(self, name: str) -> Sequence[str]:
+        value = self.value(name)
+        assert isinstance(value, list)
+        return value
+
+
 def log_config(configs: Mapping[str, str], broker: BrokerConfigs) -> LogConfig:
     """The log config of a topic. configs: its overrides."""
-
-    def value(name: str) -> Any:
-        return topic_value(name, configs, broker)
-
-    codec = _CODECS.get(value("compression.type"))
+    values = _Values(configs, broker)
+    codec = _CODECS.get(values.text("compression.type"))
+    policies = values.items("cleanup.policy")
     return LogConfig(
-        max_message_bytes=value("max.message.bytes"),
-        log_append_time=value("message.timestamp.type") == "LogAppendTime",
-        timestamp_before_max_ms=value("message.timestamp.before.max.ms"),
-        timestamp_after_max_ms=value("message.timestamp.after.max.ms"),
-        min_insync_replicas=value("min.insync.replicas"),
+        max_message_bytes=values.number("max.message.bytes"),
+        log_append_time=values.text("message.timestamp.type") == "LogAppendTime",
+        timestamp_before_max_ms=values.number("message.timestamp.before.max.ms"),
+        timestamp_after_max_ms=values.number("message.timestamp.after.max.ms"),
+        min_insync_replicas=values.number("min.insync.replicas"),
         compression=codec,
-        compression_level=_compression_level(codec, value),
+        compression_level=_compression_level(codec, values),
         cleanup=Cleanup(
-            compaction=_compaction(value) if "compact" in value("cleanup.policy") else None,
-            retention=_retention(value) if "delete" in value("cleanup.policy") else None,
+            compaction=_compaction(values) if "compact" in policies else None,
+            retention=_retention(values) if "delete" in policies else None,
         ),
     )
 
 
-def _compaction(value: Callable[[str], Any]) -> Compaction:
-    return Compaction(value("delete.retention.ms"), value("min.cleanable.dirty.ratio"))
+def _compaction(values: _Values) -> Compaction:
+    return Compaction(values.number("delete.retention.ms"), values.ratio("min.cleanable.dirty.ratio"))
 
 
-def _retention(value: Callable[[str], Any]) -> Retention:
-    return Retention(value("retention.ms"), value("retention.bytes"))
+def _retention(values: _Values) -> Retention:
+    return Retention(values.number("retention.ms"), values.number("retention.bytes"))
 
 
-def _compression_level(codec: Compression | None, value: Callable[[str], Any]) -> int | None:
+def _compression_level(codec: Compression | None, values: _Values) -> int | None:
     if codec not in (Compression.GZIP, Compression.LZ4, Compression.ZSTD):
         return None
-    level: int = value(f"compression.{codec.name.lower()}.level")
+    level = values.number(f"compression.{codec.name.lower()}.level")
     return None if codec is Compression.GZIP and level == -1 else level

@@ -12,7 +12,7 @@ import uuid
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
-from typing import Any
+from typing import TypedDict
 from uuid import UUID
 
 ZERO_UUID = UUID(int=0)
@@ -79,6 +79,16 @@ def new_partitions(
     )
 
 
+_StoredPartition = tuple[int, int, int, *tuple[list[int], ...]]
+
+
+class _StoredTopic(TypedDict):
+    topic_id: str
+    is_internal: bool
+    configs: dict[str, str]
+    partitions: list[_StoredPartition]
+
+
 def encode_topic(topic: Topic) -> bytes:
     """The stored JSON value of `topic`."""
     facts = {
@@ -107,7 +117,7 @@ def _encoder() -> Callable[[Partition], str]:
 
 def decode_topic(name: str, value: bytes) -> Topic:
     """Read the topic called `name` from its stored JSON value."""
-    stored = json.loads(value)
+    stored: _StoredTopic = json.loads(value)
     return Topic(
         name=name,
         topic_id=UUID(stored["topic_id"]),
@@ -117,7 +127,7 @@ def decode_topic(name: str, value: bytes) -> Topic:
     )
 
 
-def _decode_partition(index: int, stored: list[Any]) -> Partition:
+def _decode_partition(index: int, stored: _StoredPartition) -> Partition:
     partition_no, leader, leader_epoch, *lists = stored
     # Versions with a single broker stored no lists.
     return Partition(index, partition_no, leader, leader_epoch, *map(tuple, lists or ([leader], [leader])))

@@ -8,17 +8,19 @@ cannot undo a deletion, and no client sees a topic that a crash could take back.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
-from twisted.internet.defer import Deferred, maybeDeferred
+from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
 from kshim.cluster.keys import METADATA_OFFSET
 
 if TYPE_CHECKING:
     from kshim.storage.interfaces import Metadata
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 Changes = dict[bytes, bytes | None]
 """New values by key; None deletes the key."""
@@ -29,7 +31,7 @@ class Writer:
 
     def __init__(self, metadata: Metadata) -> None:
         self._metadata = metadata
-        self._waiting: deque[tuple[Callable[[], object], Deferred[object]]] = deque()
+        self._waiting: deque[Callable[[], Awaitable[None]]] = deque()
         self._is_changing = False
         self.offset = 0  # how many changes are durable, in the whole life of the cluster
         self.version = 0  # grows with each change that clients may see
@@ -40,10 +42,19 @@ class Writer:
         offset, epoch = (self._metadata.get(METADATA_OFFSET) or b"0 0").split()
         self.offset, self.leader_epoch = int(offset), int(epoch) + 1
 
-    def run(self, change: Callable[..., Any], *arguments: object) -> Deferred[Any]:
+    def run(self, change: Callable[P, Awaitable[R]], *arguments: P.args, **named: P.kwargs) -> Deferred[R]:
         """Call `change(*arguments)` when no other change is under way; fires with its result."""
-        done: Deferred[object] = Deferred()
-        self._waiting.append((partial(change, *arguments), done))
+        done: Deferred[R] = Deferred()
+
+        async def make() -> None:
+            try:
+                result = await change(*arguments, **named)
+            except Exception:
+                done.errback(Failure())
+            else:
+                done.callback(result)
+
+        self._waiting.append(make)
         if not self._is_changing:
             Deferred.fromCoroutine(self._change())
         return done
@@ -54,13 +65,7 @@ class Writer:
         """
         self._is_changing = True
         while self._waiting:
-            change, done = self._waiting.popleft()
-            try:
-                result = await maybeDeferred(change)
-            except Exception:
-                done.errback(Failure())
-            else:
-                done.callback(result)
+            await self._waiting.popleft()()
         self._is_changing = False
 
     async def put(self, changes: Changes) -> None:

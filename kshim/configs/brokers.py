@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import Any
 
 from kshim.configs.definition import (
     Check,
@@ -412,7 +411,8 @@ def _connections(name: str, value: object) -> str:
     return f"Invalid value {fault} for configuration Invalid dynamic configuration"
 
 
-def _per_ip(name: str, value: Any) -> str:
+def _per_ip(name: str, value: object) -> str:
+    assert isinstance(value, str)
     try:
         per_ip(name, value)
     except ValueError as error:
@@ -420,7 +420,7 @@ def _per_ip(name: str, value: Any) -> str:
     return ""
 
 
-def _kafkas_class(name: str, value: Any) -> str:
+def _kafkas_class(name: str, value: object) -> str:
     """Refuse every class but the default: kshim loads none."""
     if value == BROKER_CONFIGS[name].default:
         return ""

@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any
 
 from kshim.configs.access import STANDARD_AUTHORIZER, authorizer_class, checked_super_users
 from kshim.configs.endpoint import Endpoint
@@ -43,7 +42,7 @@ MAX_BROKERS = 100
 IN_MEMORY = ":memory:"
 
 
-def _int(default: int, doc: str, *, low: int = 1, high: int = INT_MAX, kafka_default: str = "") -> Any:
+def _int(default: int, doc: str, *, low: int = 1, high: int = INT_MAX, kafka_default: str = "") -> int:
     return _property(default, integer(low, high), doc, kafka_default)
 
 

@@ -10,13 +10,14 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Any
 
 from kshim.configs import java
 from kshim.configs.java import INT_MAX, LONG_MAX, SHORT_MAX
 
 _LIMITS = {"SHORT": SHORT_MAX, "INT": INT_MAX, "LONG": LONG_MAX}
 
+Value = bool | int | float | str | list[str]
+"""The parsed value of a config, by its type."""
 Check = Callable[[str, object], str]
 """Takes the name of a config and a parsed value; returns what is wrong with the value, "" if nothing."""
 
@@ -52,7 +53,7 @@ class Definition:
     repeats: bool = False
     """True if its list may have an item twice. In other lists only the first one stays (KIP-1161)."""
 
-    def parse(self, text: str) -> Any:
+    def parse(self, text: str) -> Value:
         """The value that `text` means. Raises ValueError, in Kafka's words."""
         text = java.trim(text)
         try:
@@ -62,7 +63,7 @@ class Definition:
                 raise ValueError("Expected value to be either true or false") from None
             raise ValueError(f"Not a number of type {self.type.name}") from None
 
-    def _parse(self, text: str) -> object:
+    def _parse(self, text: str) -> Value:
         match self.type:
             case ConfigType.BOOLEAN:
                 return java.boolean(text)
@@ -104,7 +105,8 @@ def invalid(name: str, value: object, fault: str) -> str:
 
 
 def between(low: float, high: float | None = None) -> Check:
-    def check(name: str, value: Any) -> str:
+    def check(name: str, value: object) -> str:
+        assert isinstance(value, int | float)
         if value < low:
             return invalid(name, value, f"Value must be at least {low}")
         if high is not None and value > high:
@@ -127,14 +129,16 @@ def one_of(*choices: str) -> Check:
     return check
 
 
-def gzip_level(name: str, level: Any) -> str:
+def gzip_level(name: str, level: object) -> str:
+    assert isinstance(level, int)
     if level == -1 or 1 <= level <= 9:
         return ""
     return invalid(name, level, "Value must be between 1 and 9 or equal to -1")
 
 
-def throttled_replicas(name: str, replicas: Any) -> str:
+def throttled_replicas(name: str, replicas: object) -> str:
     """Check that each item is PARTITION:BROKER, or that the text is "*". Empty items do not count."""
+    assert isinstance(replicas, list)
     if "".join(replicas) == "*" or all(re.fullmatch(r"([0-9]+:[0-9]+)?", replica) for replica in replicas):
         return ""
     form = "[partitionId]:[brokerId],[partitionId]:[brokerId],..."

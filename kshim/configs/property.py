@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import field
-from typing import Any
+from typing import TypeVar
+
+T = TypeVar("T")
 
 
-def property_field(default: object, parse: Callable[[str], Any], doc: str, kafka_default: str = "") -> Any:
+def property_field(default: T, parse: Callable[[str], object], doc: str, kafka_default: str = "") -> T:
     """A dataclass field. kafka_default: Apache Kafka's default, if kshim's is another."""
     return field(default=default, metadata={"parse": parse, "doc": doc, "kafka_default": kafka_default})

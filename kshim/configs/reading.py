@@ -162,7 +162,7 @@ def _without_listener(name: str) -> str:
     return name.removeprefix(LISTENER_PREFIX).partition(".")[2] if name.startswith(LISTENER_PREFIX) else ""
 
 
-def _value(name: str, text: str) -> Any:
+def _value(name: str, text: str) -> object:
     if name == "log.dirs" and (not text or "," in text):
         raise ValueError("expected one directory, or :memory:")
     return PROPERTIES[name].parse(text)

@@ -7,7 +7,6 @@ a config without effect says so.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from kshim.configs.definition import (
     Check,
@@ -47,8 +46,13 @@ class TopicConfig(Definition):
     def from_synonym(self, synonym: str, text: str) -> str:
         """Convert a legal `text` of `synonym`, which may be in hours or minutes, to a text of this config."""
         if self.name == "retention.ms":
-            return str(max(self.parse(text) * _unit_ms(synonym), -1))
-        return str(self.parse(text) * _unit_ms(synonym)) if _unit_ms(synonym) != 1 else text
+            return str(max(self._ms(synonym, text), -1))
+        return str(self._ms(synonym, text)) if _unit_ms(synonym) != 1 else text
+
+    def _ms(self, synonym: str, text: str) -> int:
+        value = self.parse(text)
+        assert isinstance(value, int)
+        return value * _unit_ms(synonym)
 
 
 def _unit_ms(synonym: str) -> int:
@@ -61,11 +65,11 @@ def _row(
     return TopicConfig(name=name, type=type, default=default, check=check, doc=doc, synonyms=synonyms, **more)
 
 
-def _int(name: str, default: int, low: int, doc: str, *synonyms: str, **more: Any) -> TopicConfig:
+def _int(name: str, default: int, low: int, doc: str, *synonyms: str, **more: bool) -> TopicConfig:
     return _row(name, ConfigType.INT, str(default), between(low), doc, *synonyms, **more)
 
 
-def _long(name: str, default: int, low: int, doc: str, *synonyms: str, **more: Any) -> TopicConfig:
+def _long(name: str, default: int, low: int, doc: str, *synonyms: str, **more: bool) -> TopicConfig:
     return _row(name, ConfigType.LONG, str(default), between(low), doc, *synonyms, **more)
 
 

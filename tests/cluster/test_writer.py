@@ -15,24 +15,33 @@ def writer() -> Writer:
     return Writer(MemoryStore().metadata)
 
 
+async def _number(text: str) -> int:
+    return int(text)
+
+
 def test_a_change_waits_for_the_one_before_it(writer: Writer) -> None:
     first: Deferred[str] = Deferred()
     seen: list[str] = []
-    results = collect(writer.run(lambda: first)), collect(writer.run(seen.append, "second"))
+
+    async def second() -> str:
+        seen.append("second")
+        return "second"
+
+    results = collect(writer.run(lambda: first)), collect(writer.run(second))
     assert seen == []
     first.callback("first")
-    assert (seen, results) == (["second"], (["first"], [None]))
+    assert (seen, results) == (["second"], (["first"], ["second"]))
 
 
 def test_a_change_that_fails_does_not_keep_the_next(writer: Writer) -> None:
-    failed = writer.run(int, "x")
-    assert collect(writer.run(int, "7")) == [7]
+    failed = writer.run(_number, "x")
+    assert collect(writer.run(_number, "7")) == [7]
     failed.addErrback(lambda failure: failure.trap(ValueError))
 
 
 def test_any_number_of_changes_may_wait(writer: Writer) -> None:
     first: Deferred[None] = Deferred()
     writer.run(lambda: first)
-    changes = [collect(writer.run(int, number)) for number in range(5000)]
+    changes = [collect(writer.run(_number, str(number))) for number in range(5000)]
     first.callback(None)
     assert changes == [[number] for number in range(5000)]
