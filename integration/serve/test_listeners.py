@@ -11,7 +11,8 @@ from integration.support.ports import Slot
 from integration.support.server import Server
 from kshim.testing import Cluster
 from kshim.testing.connection import Connection
-from schemas.api_key import ApiKey
+from schemas.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
+from schemas.messages.metadata import MetadataRequest, MetadataResponse
 
 INSIDE, OUTSIDE = "INSIDE", "OUTSIDE"
 BROKERS = 2
@@ -40,8 +41,10 @@ def addresses(ports: range) -> str:
 def told(port: int) -> set[int]:
     """The ports in the Metadata answer to a client that connects to `port`."""
     connection = Connection("127.0.0.1", port, 10)
-    metadata = connection.ask(ApiKey.METADATA, 10, topics=())
-    coordinator = connection.ask(ApiKey.FIND_COORDINATOR, 10, key="readers", key_type=0)
+    metadata = connection.ask(MetadataRequest(topics=()), MetadataResponse, 10)
+    coordinator = connection.ask(
+        FindCoordinatorRequest(key="readers", key_type=0), FindCoordinatorResponse, 10
+    )
     connection.close()
     return {broker.port for broker in metadata.brokers} | {coordinator.port}
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,7 +14,13 @@ from kshim.cli.lines import print_line
 from kshim.cli.tables import print_table
 
 if TYPE_CHECKING:
-    from kshim.control.rows import Json
+    from kshim.control.brokers import (
+        DescribedBroker,
+        DescribedCluster,
+        MovedLeader,
+        StartedBroker,
+        StoppedBroker,
+    )
 
 
 _NO_LEADER = -1
@@ -49,7 +55,7 @@ _to = click.option("--to", "node_id", metavar="NODE", type=int, required=True, h
 @click.pass_obj
 def describe(path: Path, internal: bool, as_json: bool) -> None:
     """Show the brokers, and the leader of each partition."""
-    known = ask_server(path, "describe")
+    known: DescribedCluster = ask_server(path, "describe")
     known["partitions"] = [p for p in known["partitions"] if internal or not p["is_internal"]]
     if as_json:
         click.echo(json.dumps(known))
@@ -84,7 +90,7 @@ def move_leader(path: Path, topic: str, partition: int, node_id: int) -> None:
 
     If that broker has no replica, it replaces the current leader among the replicas.
     """
-    say_moved(ask_server(path, "move-leader", topic, partition, node_id))
+    print_moved(ask_server(path, "move-leader", topic, partition, node_id))
 
 
 @cluster.command()
@@ -96,7 +102,7 @@ def move_coordinator(path: Path, group: str, node_id: int) -> None:
 
     All other groups in the same partition of __consumer_offsets move with it.
     """
-    say_moved(ask_server(path, "move-coordinator", group, node_id))
+    print_moved(ask_server(path, "move-coordinator", group, node_id))
 
 
 @cluster.command()
@@ -107,7 +113,7 @@ def stop_broker(path: Path, node_id: int) -> None:
 
     Brokers in the ISR take over its partitions. Then the broker's connections are closed.
     """
-    stopped = ask_server(path, "stop-broker", node_id)
+    stopped: StoppedBroker = ask_server(path, "stop-broker", node_id)
     without = stopped["without_leader"]
     lost = f", {without} have no leader now, as no other broker has a replica" if without else ""
     print_line(f"broker {node_id} is stopped: other brokers lead {stopped['moved']} of its partitions{lost}")
@@ -122,11 +128,11 @@ def start_broker(path: Path, node_id: int) -> None:
     It leads the partitions that no other broker can lead. To make it the leader of its other partitions
     again, elect the preferred leaders with Kafka's tools, or use move-leader.
     """
-    started = ask_server(path, "start-broker", node_id)
+    started: StartedBroker = ask_server(path, "start-broker", node_id)
     print_line(f"broker {node_id} runs: it leads {started['leads']} partitions")
 
 
-def say_moved(moved: dict[str, object]) -> None:
+def print_moved(moved: MovedLeader) -> None:
     """Print where a leader has moved."""
     partition = f"{moved['topic']}-{moved['partition']}"
     before = "no broker" if moved["from"] == _NO_LEADER else f"broker {moved['from']}"
@@ -134,13 +140,13 @@ def say_moved(moved: dict[str, object]) -> None:
     print_line(f"{partition}: led by broker {moved['to']}, previously by {before}; epoch {epoch}")
 
 
-def _addresses(broker: Json) -> str:
+def _addresses(broker: DescribedBroker) -> str:
     """A broker's address; if it has several listeners, the address of each."""
-    listeners: Mapping[str, str] = broker["listeners"]
+    listeners = broker["listeners"]
     if len(listeners) == 1:
-        return str(broker["address"])
+        return broker["address"]
     return ", ".join(f"{name}://{address}" for name, address in listeners.items())
 
 
-def _nodes(node_ids: list[int]) -> str:
+def _nodes(node_ids: Sequence[int]) -> str:
     return ",".join(map(str, node_ids)) or "none"

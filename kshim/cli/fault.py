@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -11,6 +13,9 @@ from kshim.cli.asking import ask_server, of_running_server
 from kshim.cli.durations import duration_ms
 from kshim.cli.lines import print_line
 from kshim.cli.tables import print_table
+
+if TYPE_CHECKING:
+    from kshim.control.faults import ListedFault
 
 
 @click.group()
@@ -89,7 +94,7 @@ def fault() -> None:
 @of_running_server
 def add(path: Path, **given: object) -> None:
     """Add a fault: one of --error, --delay-ms, --drop, --close, --stall-ms, --bytes-per-s."""
-    added = ask_server(path, "add-fault", given)
+    added: ListedFault = ask_server(path, "add-fault", given)
     print_line(f"fault {added['number']}: {added['does']} for {_text(added)}")
 
 
@@ -102,7 +107,7 @@ def list_faults(path: Path, as_json: bool) -> None:
     Matched counts the requests that match the fault. Struck counts the requests that it struck; --nth and
     --probability may spare a matching request.
     """
-    found = ask_server(path, "list-faults")
+    found: Sequence[ListedFault] = ask_server(path, "list-faults")
     if as_json:
         click.echo(json.dumps(found))
     elif not found:
@@ -135,12 +140,12 @@ def remove(path: Path, number: int | None, all_of_them: bool) -> None:
         print_line(f"removed: {ask_server(path, 'remove-faults')}")
         return
     assert number is not None
-    removed = ask_server(path, "remove-fault", number)
+    removed: ListedFault = ask_server(path, "remove-fault", number)
     print_line(
         f"removed fault {number}: {removed['does']} for {_text(removed)}; it struck {removed['struck']} times"
     )
 
 
-def _text(described: dict[str, object]) -> str:
+def _text(described: ListedFault) -> str:
     when = described["when"]
     return f"{described['to']}{when and f' ({when})'}"

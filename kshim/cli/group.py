@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from kshim.cli.asking import Command, ask_server, of_running_server
-from kshim.cli.cluster import say_moved
+from kshim.cli.cluster import print_moved
 from kshim.cli.lines import print_line
 from kshim.cli.tables import print_table
 
@@ -94,7 +94,7 @@ def delete(path: Path, group_id: str) -> None:
 @click.option("--to", "node_id", metavar="NODE", type=int, required=True, help="The broker's node id.")
 def move_coordinator(path: Path, group_id: str, node_id: int) -> None:
     """Make another broker the coordinator of GROUP, like `kshim cluster move-coordinator`."""
-    say_moved(ask_server(path, "move-coordinator", group_id, node_id))
+    print_moved(ask_server(path, "move-coordinator", group_id, node_id))
 
 
 # ---- offsets

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from kshim.cli.asking import ask_server, of_running_server
 from kshim.cli.overview import TITLES, row
 from kshim.cli.tables import print_table
+
+if TYPE_CHECKING:
+    from kshim.control.overview import ListedGroups
 
 
 @click.command()
@@ -23,7 +27,7 @@ def groups(path: Path, as_json: bool) -> None:
       kshim groups
       kshim groups --json | jq '.groups[].lag'
     """
-    known = ask_server(path, "groups")
+    known: ListedGroups = ask_server(path, "groups")
     if as_json:
         click.echo(json.dumps(known))
     elif known["groups"]:

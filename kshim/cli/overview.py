@@ -9,13 +9,13 @@ from kshim.recorder.scores import remarks
 from kshim.recorder.story import listed, seconds
 
 if TYPE_CHECKING:
-    from kshim.control.rows import Json
+    from kshim.control.overview import ListedGroup
 
 
 TITLES = ("Group", "State", "Members", "Lag", "Rebalances in 10 min", "Last rebalance", "Remarks")
 
 
-def row(group: Json, now_ms: int) -> Sequence[str]:
+def row(group: ListedGroup, now_ms: int) -> Sequence[str]:
     """The cells of one group's row, in the order of TITLES."""
     return (
         group["group_id"],
@@ -28,16 +28,16 @@ def row(group: Json, now_ms: int) -> Sequence[str]:
     )
 
 
-def last_rebalance(group: Json, now_ms: int) -> str:
+def last_rebalance(group: ListedGroup, now_ms: int) -> str:
     """How long ago the group's last rebalance ended, and its cause."""
     last = group["last"]
     return "-" if last is None else f"{_ago(now_ms - last['ended_ms'])} ago: {last['cause']}"
 
 
-def _remarks(group: Json, now_ms: int) -> list[str]:
+def _remarks(group: ListedGroup, now_ms: int) -> list[str]:
     """Remarks about what deserves a look now."""
     found = remarks(group["scores"])
-    if not group["because"]:
+    if not group["because"] or group["began_ms"] is None:
         return found
     waits = f", waits for {listed(group['waits_for'], most=2)}" if group["waits_for"] else ""
     return [f"rebalances for {seconds(now_ms - group['began_ms'])}{waits}", *found]

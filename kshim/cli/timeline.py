@@ -9,7 +9,7 @@ from kshim.recorder.one_line import on_one_line
 from kshim.recorder.story import seconds
 
 if TYPE_CHECKING:
-    from kshim.control.rows import Json
+    from kshim.recorder.shown import ShownPart, ShownRebalance
 
 
 WIDTH = 60
@@ -22,7 +22,7 @@ LEGEND = (
 )
 
 
-def timeline(rebalance: Json) -> Iterator[str]:
+def timeline(rebalance: ShownRebalance) -> Iterator[str]:
     """The lines of the drawing; none if the rebalance took no time or has no members."""
     began_ms, members = rebalance["began_ms"], rebalance["members"]
     times = [each["assigned_ms"] or each["gone_ms"] or 0 for each in members]
@@ -42,7 +42,7 @@ def timeline(rebalance: Json) -> Iterator[str]:
     yield f"{'':{width}}  {LEGEND}"
 
 
-def _cell(rebalance: Json, member: Json, at_ms: float) -> str:
+def _cell(rebalance: ShownRebalance, member: ShownPart, at_ms: float) -> str:
     """The character that shows what a member was doing at one moment."""
     told_ms = member["told_ms"] or member["joined_ms"]
     for since_ms, shown in (

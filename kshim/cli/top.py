@@ -19,7 +19,8 @@ from kshim.recorder.one_line import on_one_line
 if TYPE_CHECKING:
     from rich.console import Group
 
-    from kshim.control.rows import Json
+    from kshim.control.overview import ListedGroups
+    from kshim.control.recorder import ShownEvent, ShownEvents
 
 EVENTS = 8
 """Most lines about the latest events."""
@@ -47,18 +48,18 @@ def top(path: Path, every_s: float) -> None:
       kshim top
       kshim top --every 0.5
     """
-    known = ask_server(path, "groups")
+    known: ListedGroups = ask_server(path, "groups")
     if not sys.stdout.isatty():
         print_table(TITLES, [row(group, known["now_ms"]) for group in known["groups"]])
         return
     from rich.live import Live
 
-    events: deque[Json] = deque(maxlen=EVENTS)
+    events: deque[ShownEvent] = deque(maxlen=EVENTS)
     before, last = known, 0
     took_s, looked_s = 0.0, time.monotonic()
     with Live(screen=True, auto_refresh=False) as live:
         while True:
-            came = ask_server(path, "events", last, 0)
+            came: ShownEvents = ask_server(path, "events", last, 0)
             last = came["last"]
             events.extend(came["events"])
             live.update(_screen(known, _rates(known, before, took_s), events), refresh=True)
@@ -67,7 +68,7 @@ def top(path: Path, every_s: float) -> None:
             took_s, looked_s = time.monotonic() - looked_s, time.monotonic()
 
 
-def _screen(known: Json, rates: dict[str, float], events: deque[Json]) -> Group:
+def _screen(known: ListedGroups, rates: dict[str, float], events: deque[ShownEvent]) -> Group:
     from rich.console import Group
     from rich.table import Table
     from rich.text import Text
@@ -81,14 +82,14 @@ def _screen(known: Json, rates: dict[str, float], events: deque[Json]) -> Group:
     lag = sum(group["lag"] or 0 for group in groups)
     members = sum(group["members"] for group in groups)
     title = Text(f"{len(groups)} groups, {members} members, {lag:,} records behind", style="bold")
-    told = (on_one_line(f"{_clock(event['at_ms'])}  {event['text']}") for event in events)
-    lines = [Text(each, no_wrap=True) for each in told]
+    shown = (on_one_line(f"{_clock(event['at_ms'])}  {event['text']}") for event in events)
+    lines = [Text(each, no_wrap=True) for each in shown]
     more = len(groups) - MOST_GROUPS
     rest = [Text(f"and {more:,} more groups, which are less behind")] if more > 0 else []
     return Group(title, table, *rest, *lines)
 
 
-def _rates(known: Json, before: Json, took_s: float) -> dict[str, float]:
+def _rates(known: ListedGroups, before: ListedGroups, took_s: float) -> dict[str, float]:
     """Records per second that each group has committed since `before`."""
     earlier = {group["group_id"]: group["committed"] for group in before["groups"]}
     if took_s <= 0:

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from kshim.cli.asking import ask_server, of_running_server
 from kshim.cli.durations import time_of_day
 from kshim.cli.lines import print_line
+
+if TYPE_CHECKING:
+    from kshim.control.recorder import ShownEvents
 
 WAIT_MS = 30_000
 
@@ -30,7 +34,7 @@ def watch(path: Path, group: str | None, since_start: bool, as_json: bool) -> No
     """
     last = 0 if since_start else ask_server(path, "events", -1, 0)["last"]
     while True:
-        found = ask_server(path, "events", last, WAIT_MS)
+        found: ShownEvents = ask_server(path, "events", last, WAIT_MS)
         last = found["last"]
         for event in found["events"]:
             if group is None or event["group"] == group:

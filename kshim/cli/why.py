@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import click
 
@@ -17,11 +17,14 @@ from kshim.cli.timeline import timeline
 from kshim.recorder.story import listed, seconds
 
 if TYPE_CHECKING:
-    from kshim.control.rows import Json
+    from kshim.control.recorder import Reasons
+    from kshim.coordination.groups.waiting import WaitsFor
+    from kshim.recorder.shown import ShownRebalance
 
 
+Waits = Literal["to_join", "to_join_first", "to_sync"]
 MOST_ROWS = 10
-WAITS = {
+WAITS: Mapping[Waits, str] = {
     "to_join": "It waits for these members to join",
     "to_join_first": "It waits for those to join that were given these ids",
     "to_sync": "It waits for these members to ask for their assignment",
@@ -46,13 +49,13 @@ def why(path: Path, group: str, generation: int | None, show_all: bool, as_json:
       kshim why readers 7
       kshim why readers --json
     """
-    known = ask_server(path, "why", group)
+    known: Reasons = ask_server(path, "why", group)
     elsewhere = known.get("elsewhere", "")
     if known["now"] is None and not known["rebalances"]:
         raise click.ClickException(elsewhere or f"no group {group}")
-    told = _chosen(known["rebalances"], group, generation, show_all)
+    chosen = _chosen(known["rebalances"], group, generation, show_all)
     if as_json:
-        some = known["rebalances"] if generation is None else told
+        some = known["rebalances"] if generation is None else chosen
         click.echo(json.dumps({**known, "rebalances": some}))
         return
     for line in _now(group, known["now"], known["now_ms"]):
@@ -62,8 +65,8 @@ def why(path: Path, group: str, generation: int | None, show_all: bool, as_json:
     if generation is None and len(known["rebalances"]) > 1:
         print_line()
         _print_rows(known["rebalances"] if show_all else known["rebalances"][-MOST_ROWS:])
-    for rebalance in told:
-        _tell(rebalance)
+    for rebalance in chosen:
+        _print(rebalance)
     if known["incidents"] and generation is None:
         print_line()
         print_line("What else has happened to it")
@@ -72,8 +75,8 @@ def why(path: Path, group: str, generation: int | None, show_all: bool, as_json:
 
 
 def _chosen(
-    rebalances: Sequence[dict[str, object]], group: str, generation: int | None, show_all: bool
-) -> Sequence[dict[str, object]]:
+    rebalances: Sequence[ShownRebalance], group: str, generation: int | None, show_all: bool
+) -> Sequence[ShownRebalance]:
     if generation is None:
         return rebalances if show_all else rebalances[-1:]
     found = [each for each in rebalances if each["generation"] == generation]
@@ -84,13 +87,13 @@ def _chosen(
     return found
 
 
-def _now(group: str, now: Json | None, now_ms: int) -> list[str]:
+def _now(group: str, now: WaitsFor | None, now_ms: int) -> list[str]:
     if now is None:
         return [f"Group {group} does not exist any more."]
     count = len(now["members"])
     members = "no members" if not count else "1 member" if count == 1 else f"{count} members"
     lines = [f"Group {group} is {now['state']} in generation {now['generation']}, with {members}."]
-    if now["because"]:
+    if now["because"] and now["began_ms"] is not None:
         lines.append(f"It rebalances for {seconds(now_ms - now['began_ms'])} now, because {now['because']}.")
     left = "" if now["until_ms"] is None else f", {seconds(max(now['until_ms'] - now_ms, 0))} more at most"
     for key, what in WAITS.items():
@@ -99,7 +102,7 @@ def _now(group: str, now: Json | None, now_ms: int) -> list[str]:
     return lines
 
 
-def _print_rows(rebalances: Sequence[Json]) -> None:
+def _print_rows(rebalances: Sequence[ShownRebalance]) -> None:
     rows = [
         (
             str(each["generation"]),
@@ -114,7 +117,7 @@ def _print_rows(rebalances: Sequence[Json]) -> None:
     print_table(("Generation", "Began", "Took", "Because", "Who", "Moved"), rows)
 
 
-def _tell(rebalance: Json) -> None:
+def _print(rebalance: ShownRebalance) -> None:
     print_line()
     print_line(f"Generation {rebalance['generation']}, {time_of_day(rebalance['began_ms'])}")
     for sentence in rebalance["story"]:
@@ -123,5 +126,5 @@ def _tell(rebalance: Json) -> None:
         print_line(f"  {line}")
 
 
-def _name(rebalance: Json, member_id: str) -> str:
+def _name(rebalance: ShownRebalance, member_id: str) -> str:
     return next((m["name"] for m in rebalance["members"] if m["member_id"] == member_id), member_id)

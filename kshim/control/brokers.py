@@ -6,8 +6,8 @@ coordinators move.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, TypedDict
 
 from twisted.internet.defer import Deferred, DeferredLock
 
@@ -20,6 +20,57 @@ from kshim.storage.interfaces import StorageError
 
 if TYPE_CHECKING:
     from kshim.coordination.interfaces import Groups
+
+
+class DescribedBroker(TypedDict):
+    """A broker, and how many partitions it leads."""
+
+    node_id: int
+    address: str
+    listeners: Mapping[str, str]
+    state: str
+    leads: int
+
+
+class DescribedPartition(TypedDict):
+    """A partition with its leader and replicas."""
+
+    topic: str
+    partition: int
+    leader: int
+    leader_epoch: int
+    replicas: Sequence[int]
+    isr: Sequence[int]
+    is_internal: bool
+
+
+class DescribedCluster(TypedDict):
+    """The brokers and partitions."""
+
+    cluster_id: str
+    controller_id: int
+    brokers: Sequence[DescribedBroker]
+    partitions: Sequence[DescribedPartition]
+
+
+MovedLeader = TypedDict(
+    "MovedLeader", {"topic": str, "partition": int, "from": int, "to": int, "leader_epoch": int}
+)
+
+
+class StoppedBroker(TypedDict):
+    """How many partitions other brokers lead now, and how many have no leader."""
+
+    node_id: int
+    moved: int
+    without_leader: int
+
+
+class StartedBroker(TypedDict):
+    """How many partitions the broker leads."""
+
+    node_id: int
+    leads: int
 
 
 class BrokerSteering:
@@ -43,7 +94,7 @@ class BrokerSteering:
             "start-broker": Command(self.start_broker, (int,)),
         }
 
-    def describe(self) -> dict[str, object]:
+    def describe(self) -> DescribedCluster:
         """The brokers and partitions, as JSON values."""
         cluster = self._cluster
         led = [p.leader for topic in cluster.topics.values() for p in topic.partitions]
@@ -75,29 +126,29 @@ class BrokerSteering:
             ],
         }
 
-    def move_leader(self, topic: str, partition: int, node_id: int) -> Deferred[dict[str, object]]:
+    def move_leader(self, topic: str, partition: int, node_id: int) -> Deferred[MovedLeader]:
         """Make a broker lead a partition, also one without a replica of it."""
         return self._one_at_a_time.run(self._move_leader, topic, partition, node_id)
 
-    def move_coordinator(self, group_id: str, node_id: int) -> Deferred[dict[str, object]]:
+    def move_coordinator(self, group_id: str, node_id: int) -> Deferred[MovedLeader]:
         """Make a broker lead the group's __consumer_offsets partition, and so coordinate all groups in it."""
         return self.move_leader(GROUP_METADATA_TOPIC, self._groups.shard_for(group_id), node_id)
 
-    def stop_broker(self, node_id: int) -> Deferred[dict[str, object]]:
+    def stop_broker(self, node_id: int) -> Deferred[StoppedBroker]:
         """Shut a broker down as Kafka's controlled shutdown does.
 
         Brokers in the ISR take over its partitions, then its connections are closed.
         """
         return self._one_at_a_time.run(self._stop_broker, node_id)
 
-    def start_broker(self, node_id: int) -> Deferred[dict[str, object]]:
+    def start_broker(self, node_id: int) -> Deferred[StartedBroker]:
         """Make a stopped broker accept connections again.
 
         It leads the partitions that no other broker can lead, and follows in the others.
         """
         return self._one_at_a_time.run(self._start_broker, node_id)
 
-    async def _move_leader(self, topic: str, partition: int, node_id: int) -> dict[str, object]:
+    async def _move_leader(self, topic: str, partition: int, node_id: int) -> MovedLeader:
         self._check(node_id, running=True)
         known = self._cluster.topics.get(topic)
         if known is None:
@@ -115,7 +166,7 @@ class BrokerSteering:
             "leader_epoch": after.leader_epoch,
         }
 
-    async def _stop_broker(self, node_id: int) -> dict[str, object]:
+    async def _stop_broker(self, node_id: int) -> StoppedBroker:
         self._check(node_id, running=True)
         before = self._led_by(node_id)
         await self._stored(leaders.stop_broker(self._cluster, node_id))
@@ -123,7 +174,7 @@ class BrokerSteering:
         without = sum(self._leader(*partition) == NO_LEADER for partition in before)
         return {"node_id": node_id, "moved": len(before) - without, "without_leader": without}
 
-    async def _start_broker(self, node_id: int) -> dict[str, object]:
+    async def _start_broker(self, node_id: int) -> StartedBroker:
         self._check(node_id, running=False)
         try:
             await self._listeners[node_id].resume()
@@ -156,5 +207,5 @@ class BrokerSteering:
                 raise SteeringError(refusal.message or refusal.error_code.name)
 
 
-def _listed(names: Any) -> str:
+def _listed(names: Iterable[object]) -> str:
     return ", ".join(map(str, names))

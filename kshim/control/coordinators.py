@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeAlias, overload
 
 from twisted.internet.defer import Deferred
 
 from kshim.callers import RequestContext
 from kshim.cluster import NO_LEADER
 from kshim.control.commands import SteeringError
-from kshim.coordination.groups.refusals import DescribeGroup
+from kshim.coordination.groups.refusals import (
+    DeleteGroup,
+    DescribeGroup,
+    ExpireMember,
+    FenceMember,
+    ForceRebalance,
+)
 from kshim.coordination.groups.texts import joined
 from kshim.turns.slices import others_first
 from schemas.error_code import ErrorCode
@@ -19,7 +25,22 @@ if TYPE_CHECKING:
     from kshim.configs.config import Config
     from kshim.coordination.interfaces import Groups
     from kshim.storage.clock import TimerClock
+    from schemas.messages.delete_groups import DeletableGroupResult
     from schemas.messages.describe_groups import DescribedGroup, DescribedGroupMember
+    from schemas.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
+    from schemas.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
+    from schemas.messages.offset_fetch import OffsetFetchRequestGroup, OffsetFetchResponseGroup
+
+    Steered: TypeAlias = (
+        DescribeGroup
+        | OffsetFetchRequestGroup
+        | OffsetCommitRequest
+        | LeaveGroupRequest
+        | DeleteGroup
+        | ForceRebalance
+        | ExpireMember
+        | FenceMember
+    )
 
 API_VERSION = 5
 """A version in which DescribeGroups and LeaveGroup have instance ids, and OffsetCommit no retention time."""
@@ -48,7 +69,19 @@ class Coordinators:
         self._broker = broker
         self._leader = leader
 
-    async def ask(self, request: Any) -> Any:
+    @overload
+    async def ask(self, request: DescribeGroup) -> DescribedGroup: ...
+    @overload
+    async def ask(self, request: OffsetFetchRequestGroup) -> OffsetFetchResponseGroup: ...
+    @overload
+    async def ask(self, request: OffsetCommitRequest) -> OffsetCommitResponse: ...
+    @overload
+    async def ask(self, request: LeaveGroupRequest) -> LeaveGroupResponse: ...
+    @overload
+    async def ask(self, request: DeleteGroup) -> DeletableGroupResult: ...
+    @overload
+    async def ask(self, request: ForceRebalance | ExpireMember | FenceMember) -> ErrorCode: ...
+    async def ask(self, request: Steered) -> object:
         """Return the response to a request about one group. Raises SteeringError if no broker can answer."""
         groups, clock = self._broker.groups, self._broker.clock
         until_s = clock.seconds() + LOADING_S
@@ -63,14 +96,14 @@ class Coordinators:
 
     async def existing(self, group_id: str) -> DescribedGroup:
         """Describe a group. Raises SteeringError if it does not exist."""
-        described: DescribedGroup = await self.ask(DescribeGroup(group_id))
+        described = await self.ask(DescribeGroup(group_id))
         if described.group_state == "Dead":
             raise SteeringError(f"there is no group {group_id}")
         return described
 
     async def without_members(self, group_id: str, wanted: str) -> None:
         """Raise SteeringError if a group has members. wanted: a clause that says what is not done then."""
-        described: DescribedGroup = await self.ask(DescribeGroup(group_id))
+        described = await self.ask(DescribeGroup(group_id))
         if described.members:
             raise SteeringError(f"group {group_id} has members, so {wanted}: {listed(described.members)}")
 

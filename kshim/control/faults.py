@@ -6,7 +6,7 @@ A fault is given as a JSON object; see `kshim.faults.fault`.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypedDict, TypeVar
 
 from kshim.control.commands import Command, Commands, SteeringError
 from kshim.network.connection import Measured
@@ -19,6 +19,18 @@ if TYPE_CHECKING:
 
 Made = TypeVar("Made")
 B = TypeVar("B", bound="Parts")
+
+
+class ListedFault(TypedDict):
+    """A fault in words, and how often it has struck."""
+
+    number: int
+    does: str
+    to: str
+    when: str
+    is_in_force: bool
+    matched: int
+    struck: int
 
 
 class FaultSteering(Generic[B]):
@@ -50,7 +62,7 @@ class FaultSteering(Generic[B]):
             "remove-faults": Command(self.remove_all),
         }
 
-    def add(self, given: dict[str, object]) -> dict[str, object]:
+    def add(self, given: dict[str, object]) -> ListedFault:
         """Put a fault in force, and return its description. Raises SteeringError."""
         from kshim.faults.fault import fault_of
 
@@ -58,12 +70,12 @@ class FaultSteering(Generic[B]):
         faults = self._made()
         return _described(faults, _or_refuse(lambda: faults.add(fault)))
 
-    def describe(self) -> list[dict[str, object]]:
+    def describe(self) -> list[ListedFault]:
         """The descriptions of all faults, as JSON values, in the order in which they were added."""
         faults = self._faults
         return [] if faults is None else [_described(faults, rule) for rule in faults]
 
-    def remove(self, number: int) -> dict[str, object]:
+    def remove(self, number: int) -> ListedFault:
         """Remove a fault, and return its last description. Raises SteeringError if it does not exist."""
         faults = self._made()
         return _described(faults, _or_refuse(lambda: faults.remove(number)))
@@ -82,7 +94,7 @@ class FaultSteering(Generic[B]):
         return self._faults
 
 
-def _described(faults: Faults[B], rule: Rule) -> dict[str, object]:
+def _described(faults: Faults[B], rule: Rule) -> ListedFault:
     return {
         "number": rule.number,
         "does": str(rule.fault.action),

@@ -6,7 +6,7 @@ import heapq
 import json
 from collections.abc import AsyncGenerator, AsyncIterator, Collection, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 from kshim.coordination.groups.rebalance_record import Rebalance
 from kshim.recorder.one_line import CONTROLS
@@ -14,15 +14,18 @@ from kshim.recorder.shown import shown_in_turn
 from kshim.turns.aside import Aside
 from kshim.turns.slices import Slices
 
+if TYPE_CHECKING:
+    from _typeshed import SupportsRichComparison
+
 PIECE_BYTES = 16 * 1024
 """Rows of a listing are collected until they have about this size, and then sent."""
 RUN = 5_000
 """Names that are sorted in one go."""
 RUN_US = 5_000
 ITEM_US = 30
-LONG_LISTS = ("members", "moved")
+LONG_LISTS: Final = ("members", "moved")
 """The fields of a rebalance that may be long lists."""
-T = TypeVar("T", bound=Any)
+T = TypeVar("T", bound="SupportsRichComparison")
 
 
 class Long(NamedTuple):
@@ -88,8 +91,9 @@ async def long_rebalances(aside: Aside, slices: Slices, kept: Sequence[Rebalance
     """The rebalances of a group as JSON, the oldest first. Each is made aside when the last one is sent."""
     in_turn = shown_in_turn(kept)
     while (shown := await aside.run_long(partial(next, in_turn, None))) is not None:
-        lists = {name: _each(slices, shown.pop(name)) for name in LONG_LISTS}
-        yield Long(shown, lists)
+        facts = {name: value for name, value in shown.items() if name not in LONG_LISTS}
+        lists = {name: _each(slices, shown[name]) for name in LONG_LISTS}
+        yield Long(facts, lists)
 
 
 async def _each(slices: Slices, items: Sequence[object]) -> AsyncIterator[object]:

@@ -12,9 +12,7 @@ from schemas.error_code import ErrorCode
 from schemas.messages.leave_group import LeaveGroupRequest, MemberIdentity
 
 if TYPE_CHECKING:
-    from schemas.messages.delete_groups import DeletableGroupResult
     from schemas.messages.describe_groups import DescribedGroupMember
-    from schemas.messages.leave_group import LeaveGroupResponse
 
 REASON = "removed by an administrator"
 
@@ -41,7 +39,7 @@ class MemberSteering:
     async def rebalance(self, group_id: str) -> list[str]:
         """Make a group rebalance, and return the ids of its members."""
         group = await self._coordinators.existing(group_id)
-        error: ErrorCode = await self._coordinators.ask(ForceRebalance(group_id))
+        error = await self._coordinators.ask(ForceRebalance(group_id))
         if error is not ErrorCode.NONE:
             raise SteeringError(f"group {group_id} has no members that could rebalance")
         return [member.member_id for member in group.members]
@@ -49,7 +47,7 @@ class MemberSteering:
     async def expire(self, group_id: str, member_id: str) -> None:
         """End a member's session, as if it had sent no heartbeat."""
         group = await self._coordinators.existing(group_id)
-        error: ErrorCode = await self._coordinators.ask(ExpireMember(group_id, member_id))
+        error = await self._coordinators.ask(ExpireMember(group_id, member_id))
         if error is not ErrorCode.NONE:
             raise SteeringError(f"group {group_id} has no member {member_id}; it has {listed(group.members)}")
 
@@ -57,7 +55,7 @@ class MemberSteering:
         """Fence a static member, and return its member id."""
         group = await self._coordinators.existing(group_id)
         static = [member for member in group.members if member.group_instance_id]
-        error: ErrorCode = await self._coordinators.ask(FenceMember(group_id, group_instance_id))
+        error = await self._coordinators.ask(FenceMember(group_id, group_instance_id))
         if error is not ErrorCode.NONE:
             known = joined(str(member.group_instance_id) for member in static) or "none"
             raise SteeringError(
@@ -85,7 +83,7 @@ class MemberSteering:
         """Delete a group without members, and its offsets."""
         await self._coordinators.existing(group_id)
         await self._coordinators.without_members(group_id, "it is not deleted")
-        deleted: DeletableGroupResult = await self._coordinators.ask(DeleteGroup(group_id))
+        deleted = await self._coordinators.ask(DeleteGroup(group_id))
         if deleted.error_code != ErrorCode.NONE:
             raise SteeringError(f"group {group_id}: {ErrorCode(deleted.error_code).name}")
 
@@ -97,8 +95,6 @@ class MemberSteering:
             )
             for member in members
         )
-        left: LeaveGroupResponse = await self._coordinators.ask(
-            LeaveGroupRequest(group_id=group_id, members=leaving)
-        )
+        left = await self._coordinators.ask(LeaveGroupRequest(group_id=group_id, members=leaving))
         if left.error_code != ErrorCode.NONE:
             raise SteeringError(f"group {group_id}: {ErrorCode(left.error_code).name}")

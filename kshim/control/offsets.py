@@ -21,8 +21,6 @@ from schemas.messages.offset_fetch import OffsetFetchRequestGroup
 
 if TYPE_CHECKING:
     from kshim.answering import Broker
-    from schemas.messages.offset_commit import OffsetCommitResponse
-    from schemas.messages.offset_fetch import OffsetFetchResponseGroup
 
 LATEST, EARLIEST = -1, -2
 NO_OFFSET = -1
@@ -88,9 +86,7 @@ class OffsetSteering:
         if to not in PLACES:
             raise SteeringError(f"offsets are reset to {', '.join(PLACES)}, not to {to}")
         named = [_row(row, str, int) for row in partitions]
-        fetched: OffsetFetchResponseGroup = await self._coordinators.ask(
-            OffsetFetchRequestGroup(group_id=group_id, topics=None)
-        )
+        fetched = await self._coordinators.ask(OffsetFetchRequestGroup(group_id=group_id, topics=None))
         committed = {
             (topic.name, partition.partition_index): partition.committed_offset
             for topic in fetched.topics
@@ -122,9 +118,7 @@ class OffsetSteering:
             OffsetCommitRequestTopic(name=name, partitions=tuple(partitions))
             for name, partitions in by_topic.items()
         )
-        response: OffsetCommitResponse = await self._coordinators.ask(
-            OffsetCommitRequest(group_id=group_id, topics=topics)
-        )
+        response = await self._coordinators.ask(OffsetCommitRequest(group_id=group_id, topics=topics))
         for of_topic in response.topics:
             for answered in of_topic.partitions:
                 if answered.error_code != ErrorCode.NONE:

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import TypedDict
 
 from kshim.cluster import KnownCluster
 from kshim.control.commands import Command, Commands
 from kshim.control.long import Long, in_order
-from kshim.control.rows import facts_of, progress
+from kshim.control.rows import GroupRow, facts_of, progress
 from kshim.coordination.groups.rebalance_record import Rebalance
 from kshim.coordination.interfaces import Groups
 from kshim.recorder.recorder import Recorder
-from kshim.recorder.scores import scores
+from kshim.recorder.scores import Scores, scores
 from kshim.storage.clock import Clock
 from kshim.storage.interfaces import PartitionEnds
 from kshim.turns import Turn
@@ -25,6 +26,31 @@ GROUP_US = 80
 """Time that reading one group takes. It is more than ROW_US, as more is read."""
 LIGHT_PARTS = 2_000
 """Most parts of members in rebalances for scores that are made at once; for more they are made aside."""
+
+
+class LastRebalance(TypedDict):
+    """The cause of a rebalance, and when it ended."""
+
+    cause: str
+    ended_ms: int
+
+
+class ListedGroup(GroupRow):
+    """A group in the answer of the command `groups`."""
+
+    committed: int
+    because: str
+    began_ms: int | None
+    waits_for: Sequence[str]
+    last: LastRebalance | None
+    scores: Scores
+
+
+class ListedGroups(TypedDict):
+    """The answer of the command `groups`."""
+
+    now_ms: int
+    groups: Sequence[ListedGroup]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,13 +73,13 @@ class Overview:
         """All groups, in the order of their ids, and the server's time before they are read."""
         return Long({"now_ms": self._now_ms()}, {"groups": self._groups(Slices(self.rounds, Turn()))})
 
-    async def _groups(self, slices: Slices) -> AsyncIterator[dict[str, object]]:
+    async def _groups(self, slices: Slices) -> AsyncIterator[ListedGroup]:
         for group_id in await in_order(slices, self.groups.group_ids()):
             shown = await self._one(slices, group_id)
             if shown is not None:
                 yield shown
 
-    async def _one(self, slices: Slices, group_id: str) -> dict[str, object] | None:
+    async def _one(self, slices: Slices, group_id: str) -> ListedGroup | None:
         kept = self.recorder.rebalances(group_id)
         await slices.spend(GROUP_US)
         scored = await scores_of(self.aside, kept, self._now_ms())
@@ -77,7 +103,7 @@ class Overview:
         return int(self.wall_clock.seconds() * 1000)
 
 
-async def scores_of(aside: Aside, kept: Sequence[Rebalance], now_ms: int) -> dict[str, object]:
+async def scores_of(aside: Aside, kept: Sequence[Rebalance], now_ms: int) -> Scores:
     """Return a group's scores, from the rebalances of it that are kept."""
     if sum(len(each.parts) for each in kept) <= LIGHT_PARTS:
         return scores(kept, now_ms)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NotRequired, TypedDict
 
 from twisted.internet.defer import Deferred, succeed
 
@@ -13,7 +14,9 @@ from kshim.turns.slices import Slices
 
 if TYPE_CHECKING:
     from kshim.control.groups import GroupSteering
+    from kshim.coordination.groups.waiting import WaitsFor
     from kshim.recorder.recorder import Event, Recorder
+    from kshim.recorder.shown import ShownRebalance
     from kshim.storage.clock import Clock, TimerClock
     from kshim.turns.aside import Aside
     from kshim.turns.rounds import Rounds
@@ -21,6 +24,35 @@ if TYPE_CHECKING:
 LONGEST_WAIT_MS = 60_000
 MOST_EVENTS = 500
 """Most events in one answer."""
+
+
+class ShownEvent(TypedDict):
+    """An event as JSON."""
+
+    number: int
+    at_ms: int
+    event: str
+    group: str | None
+    text: str
+
+
+class ShownEvents(TypedDict):
+    """The answer of the command `events`."""
+
+    events: Sequence[ShownEvent]
+    last: int
+    """The number after which the next call goes on."""
+
+
+class Reasons(TypedDict):
+    """The answer of the command `why`."""
+
+    now_ms: int
+    now: WaitsFor | None
+    elsewhere: NotRequired[str]
+    """Where the group is coordinated, if not by the server that was asked."""
+    incidents: Sequence[ShownEvent]
+    rebalances: Sequence[ShownRebalance]
 
 
 class Questions:
@@ -60,7 +92,7 @@ class Questions:
         slices = Slices(self._rounds, Turn())
         return Long(shown, {"rebalances": long_rebalances(self._aside, slices, kept)})
 
-    def events(self, after: int, wait_ms: int) -> Deferred[dict[str, object]]:
+    def events(self, after: int, wait_ms: int) -> Deferred[ShownEvents]:
         """Return at most MOST_EVENTS events with numbers above `after`, and `last`, the next call's `after`.
 
         If there are none yet, wait for the next ones, at most `wait_ms`. after: -1 for new events only.
@@ -70,7 +102,7 @@ class Questions:
         found = recorder.events_after(after)
         if found or wait_ms <= 0:
             return succeed(_numbered(found, recorder.last_number))
-        come: Deferred[dict[str, object]] = Deferred()
+        come: Deferred[ShownEvents] = Deferred()
 
         def answer(*_: object) -> None:
             unwatch()
@@ -84,7 +116,7 @@ class Questions:
         return come
 
 
-def shown_event(event: Event) -> dict[str, object]:
+def shown_event(event: Event) -> ShownEvent:
     """An event as a JSON value."""
     return {
         "number": event.number,
@@ -95,6 +127,6 @@ def shown_event(event: Event) -> dict[str, object]:
     }
 
 
-def _numbered(events: list[Event], otherwise: int) -> dict[str, object]:
+def _numbered(events: list[Event], otherwise: int) -> ShownEvents:
     some = events[:MOST_EVENTS]
     return {"events": [shown_event(each) for each in some], "last": some[-1].number if some else otherwise}

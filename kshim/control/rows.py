@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol, TypedDict
 
 from kshim.cluster import KnownCluster
 from kshim.control.long import in_order
@@ -17,7 +17,35 @@ OFFSET_US = 10
 MOST_AT_ONCE = 200
 """Offsets that are read in one go, before other requests may be served."""
 
-Json = dict[str, Any]
+
+class GroupFacts(TypedDict):
+    """A group as JSON, without its members and offsets."""
+
+    group_id: str
+    state: str
+    generation: int
+    protocol_type: str
+    protocol: str
+    leader: str
+    coordinator: int
+
+
+class GroupRow(GroupFacts):
+    """The row of a group in a listing."""
+
+    members: int
+    lag: int | None
+
+
+class OffsetRow(TypedDict):
+    """The offset that a group has committed for a partition."""
+
+    topic: str
+    partition: int
+    committed: int
+    high_watermark: int | None
+    lag: int | None
+    metadata: str
 
 
 class Shown(Protocol):
@@ -31,20 +59,17 @@ class Shown(Protocol):
     def ends(self) -> PartitionEnds: ...
 
 
-async def row(shown: Shown, slices: Slices, group_id: str) -> Json | None:
+async def row(shown: Shown, slices: Slices, group_id: str) -> GroupRow | None:
     """The row of one group; None if the group is gone."""
     await slices.spend(ROW_US)
     group = shown.groups.see(group_id)
     if group is None:
         return None
-    found = facts_of(group)
-    found["members"] = len(group.members)
-    found["lag"] = (await progress(shown, slices, group)).lag
-    return found
+    lag = (await progress(shown, slices, group)).lag
+    return {**facts_of(group), "members": len(group.members), "lag": lag}
 
 
-def facts_of(group: SeenGroup) -> Json:
-    """A group as JSON, without its members and offsets."""
+def facts_of(group: SeenGroup) -> GroupFacts:
     return {
         "group_id": group.group_id,
         "state": str(group.state),
@@ -83,7 +108,7 @@ async def progress(shown: Shown, slices: Slices, group: SeenGroup) -> Progress:
     return Progress(offsets, behind if is_known else None)
 
 
-async def offsets(shown: Shown, slices: Slices, group: SeenGroup) -> AsyncIterator[Json]:
+async def offsets(shown: Shown, slices: Slices, group: SeenGroup) -> AsyncIterator[OffsetRow]:
     """A group's committed offsets, in the order of topics and partitions, each with its lag."""
     count = len(group.committed)
     for place, (topic, partition) in enumerate(await in_order(slices, list(group.partitions))):

@@ -4,7 +4,7 @@ first, as clients of AlterUserScramCredentials do.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypedDict
 
 from kshim.authentication.scram_credential import ScramMechanism
 from kshim.cluster.scram_users import Deletion, ScramChange, Upsertion
@@ -12,6 +12,14 @@ from kshim.control.commands import Command, Commands, SteeringError
 
 if TYPE_CHECKING:
     from kshim.cluster.scram import ScramUsers
+
+
+class ListedUser(TypedDict):
+    """A user's password for one mechanism."""
+
+    user: str
+    mechanism: str
+    iterations: int
 
 
 class UserSteering:
@@ -27,9 +35,9 @@ class UserSteering:
             "remove-user": Command(self.remove, (str, str)),
         }
 
-    def list(self) -> list[dict[str, Any]]:
+    def list(self) -> list[ListedUser]:
         """One JSON value for each user and mechanism, sorted."""
-        found = [
+        found: list[ListedUser] = [
             {"user": name, "mechanism": mechanism.value, "iterations": credential.iterations}
             for (name, mechanism), credential in self._users.credentials.items()
         ]

@@ -7,8 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from kshim.control.rows import Json
-    from kshim.demo.scene import Scene
+    from kshim.demo.scene import Event, Scene
     from kshim.demo.workers import Record
 
 SHOWN = 3
@@ -40,13 +39,17 @@ def checks(scene: Scene) -> list[Check]:
     ]
 
 
-def _events(scene: Scene, kind: str) -> Iterator[Json]:
+def _events(scene: Scene, kind: str) -> Iterator[Event]:
     return (event for event in scene.history if event["event"] == kind)
 
 
 def _records(scene: Scene, kind: str) -> list[Record]:
     """The records that were "acknowledged" or "received"."""
-    return [tuple(record) for event in _events(scene, kind) for record in event["records"]]
+    return [
+        (partition, offset, value)
+        for event in _events(scene, kind)
+        for partition, offset, value in event["records"]
+    ]
 
 
 def _some(items: Iterable[object]) -> str:
@@ -127,9 +130,9 @@ def one_owner(scene: Scene) -> Check:
     return Check("no partition had two owners in a generation", not shared, detail)
 
 
-def spark_agrees(scene: Scene, counted: Json) -> Check:
+def spark_agrees(scene: Scene, counted: Event) -> Check:
     """Spark's Kafka source reads exactly as many records as the members received, each of them once."""
-    records, different = counted["records"], counted["values"]
+    records, different = counted["count"], counted["values"]
     places = {(partition, offset) for partition, offset, _ in _records(scene, "received")}
     detail = f"{records} records, {different} different; received by the group: {len(places)}"
     return Check("PySpark counts the same records", records == different == len(places), detail)

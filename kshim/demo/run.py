@@ -32,7 +32,7 @@ from kshim.testing.server import Kshim, NotStarted
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from kshim.control.rows import Json
+    from kshim.demo.scene import Event
     from kshim.testing.rebalances import Rebalance
 
 VICTIM = "consumer-2"
@@ -62,7 +62,7 @@ class Workers:
     """The workers' processes by name. Their events arrive in one inbox."""
 
     def __init__(self, log_dir: Path) -> None:
-        self.inbox: SimpleQueue[Json] = SimpleQueue()
+        self.inbox: SimpleQueue[Event] = SimpleQueue()
         self._log_dir = log_dir
         self._running: dict[str, subprocess.Popen[str]] = {}
         self._readers: list[threading.Thread] = []
@@ -99,9 +99,9 @@ class Workers:
             assert stdin is not None
             stdin.close()
 
-    def put(self, event: str, name: str, **fields: object) -> None:
+    def put(self, event: str, name: str) -> None:
         """Put an event of the parent's own into the inbox."""
-        self.inbox.put({"event": event, "name": name, "at_ms": now_ms(), **fields})
+        self.inbox.put({"event": event, "name": name, "at_ms": now_ms()})
 
     def close(self) -> None:
         """Kill all workers."""
@@ -115,7 +115,8 @@ class Workers:
         for line in process.stdout:
             if line.endswith("\n"):  # a killed process may leave half a line
                 self.inbox.put(json.loads(line))
-        self.put("ended", name, status=process.wait(), said=self._last_line(name))
+        ended: Event = {"event": "ended", "name": name, "at_ms": now_ms(), "status": process.wait()}
+        self.inbox.put({**ended, "said": self._last_line(name)})
 
     def _log(self, name: str) -> Path:
         return self._log_dir / f"{name}.log"

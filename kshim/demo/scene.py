@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, NotRequired, TypedDict
 
 if TYPE_CHECKING:
-    from kshim.control.rows import Json
     from kshim.testing.rebalances import Rebalance
 
 TOPIC = "demo"
@@ -17,6 +16,23 @@ PARTITIONS = 6
 SPARK = "spark"
 
 Partitions = tuple[int, ...]
+
+
+class Event(TypedDict):
+    """An event of a worker, by the name of the worker and what happened."""
+
+    name: str
+    event: str
+    at_ms: int
+    generation: NotRequired[int]
+    partitions: NotRequired[Sequence[int]]
+    records: NotRequired[Sequence[tuple[int, int, str]]]
+    offsets: NotRequired[Sequence[tuple[int, int]]]
+    count: NotRequired[int]
+    values: NotRequired[int]
+    error: NotRequired[str]
+    status: NotRequired[int | None]
+    said: NotRequired[str]
 
 
 def now_ms() -> int:
@@ -89,7 +105,7 @@ class Scene:
     """The server's account of all rebalances."""
     failure: str | None = None
     """Why the run cannot go on; None while it can."""
-    history: list[Json] = field(default_factory=list)
+    history: list[Event] = field(default_factory=list)
     """All events."""
 
     def named(self, kind: str) -> dict[str, Worker]:
@@ -155,7 +171,7 @@ class Scene:
 
     # ---- events
 
-    def apply(self, event: Json) -> None:
+    def apply(self, event: Event) -> None:
         """Take in an event of a worker."""
         self.history.append(event)
         worker = self.workers.setdefault(event["name"], Worker())
@@ -180,7 +196,7 @@ class Scene:
             case "failed":
                 self.failure = self.failure or f"{event['name']} failed: {event['error']}"
 
-    def _end(self, event: Json, worker: Worker) -> None:
+    def _end(self, event: Event, worker: Worker) -> None:
         """Note that a process has ended. Unless it was asked to, the run must end."""
         finished = event["name"] == SPARK and event["status"] == 0
         if worker.state not in ("killed", "leaving") and not finished:

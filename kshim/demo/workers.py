@@ -168,7 +168,7 @@ def count_records(name: str, bootstrap: str, stop: threading.Event) -> None:
         source = spark.read.format("kafka").option("kafka.bootstrap.servers", bootstrap)
         records = source.option("subscribe", TOPIC).load()
         [(total, different)] = records.select(count(col("value")), count_distinct(col("value"))).collect()
-        report("counted", name, records=total, values=different)
+        report("counted", name, count=total, values=different)
 
 
 WORK = {"producer": produce, "consumer": consume, "spark": count_records}

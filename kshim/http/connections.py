@@ -3,12 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from typing import TypedDict
 
 from kshim.http.answers import Answer, Asked, listing
-from kshim.http.facts import Facts, Json
+from kshim.http.facts import Facts
 from kshim.turns.slices import Slices
 
 ROW_US = 20
+
+
+class ShownConnection(TypedDict):
+    """A client's connection."""
+
+    broker: int
+    listener: str
+    principal: str
+    address: str
+    software: str | None
+    state: str
+    in_flight: int
+    held_bytes: int
+    throttled_ms: int
+    idle_ms: int
 
 
 async def connections(facts: Facts, asked: Asked) -> Answer:
@@ -16,7 +32,7 @@ async def connections(facts: Facts, asked: Asked) -> Answer:
     return listing("connections", rows(facts, asked.slices))
 
 
-async def rows(facts: Facts, slices: Slices) -> AsyncIterator[Json]:
+async def rows(facts: Facts, slices: Slices) -> AsyncIterator[ShownConnection]:
     """One row for each connection of a client, broker by broker."""
     for node_id, listener in facts.listeners.items():
         for connection in list(listener.connections):

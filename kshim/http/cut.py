@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from kshim.coordination.groups.rebalance_record import Rebalance
-from kshim.http.facts import Json
 from kshim.recorder.ownership import Ownership
-from kshim.recorder.shown import shown
+from kshim.recorder.shown import Assignment, ShownPart, ShownRebalance, shown
 
 MOST_MEMBERS = 200
 """Members shown of a group, or of one rebalance."""
@@ -17,7 +15,7 @@ MOST_PARTITIONS = 200
 MOST_SENTENCES = 50
 
 
-def latest_rebalances(kept: Sequence[Rebalance], most: int) -> list[Json]:
+def latest_rebalances(kept: Sequence[Rebalance], most: int) -> list[ShownRebalance]:
     """Return a group's last rebalances as JSON values, the oldest first. Takes long; use it aside."""
     ownership, found = Ownership(), []
     for number, rebalance in enumerate(kept):
@@ -27,14 +25,14 @@ def latest_rebalances(kept: Sequence[Rebalance], most: int) -> list[Json]:
     return found
 
 
-def cut_assignment(assignment: Any) -> tuple[Any, int]:
+def cut_assignment(assignment: Assignment) -> tuple[Assignment, int]:
     """Return the first MOST_PARTITIONS of an assignment, and how many partitions it has in all.
 
     assignment: from `shown_assignment`. If it is text, its first characters, and 0.
     """
     if isinstance(assignment, str):
         return assignment[:MOST_PARTITIONS], 0
-    first: dict[str, list[int]] = {}
+    first: dict[str, Sequence[int]] = {}
     left = MOST_PARTITIONS
     for topic, partitions in assignment.items():
         if left <= 0:
@@ -44,18 +42,20 @@ def cut_assignment(assignment: Any) -> tuple[Any, int]:
     return first, sum(map(len, assignment.values()))
 
 
-def _cut(rebalance: Json) -> Json:
+def _cut(rebalance: ShownRebalance) -> ShownRebalance:
     members, story = rebalance["members"], rebalance["story"]
     more = len(story) - MOST_SENTENCES
     return {
-        **{name: value for name, value in rebalance.items() if name not in ("moved", "members_at_cause")},
+        **rebalance,
+        "moved": (),
+        "members_at_cause": (),
         "members": [_cut_part(part) for part in members[:MOST_MEMBERS]],
         "more_members": max(0, len(members) - MOST_MEMBERS),
-        "story": story[:MOST_SENTENCES] + ([f"And {more:,} more sentences."] if more > 0 else []),
+        "story": [*story[:MOST_SENTENCES], *([f"And {more:,} more sentences."] if more > 0 else [])],
     }
 
 
-def _cut_part(part: Json) -> Json:
+def _cut_part(part: ShownPart) -> ShownPart:
     before, before_count = cut_assignment(part["before"])
     after, after_count = cut_assignment(part["after"])
     return {

@@ -7,7 +7,6 @@ memory: it falls behind, and catches up with what is still kept.
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator
-from typing import Any
 
 from twisted.internet.defer import Deferred
 
@@ -15,7 +14,7 @@ from kshim.control.long import encode
 from kshim.control.recorder import shown_event
 from kshim.control.rows import ROW_US
 from kshim.http.answers import Answer, Asked, HttpError
-from kshim.http.facts import Facts, Json
+from kshim.http.facts import Facts
 from kshim.http.watch import GroupWatch
 from kshim.storage.clock import TimerClock
 from kshim.turns.slices import Slices
@@ -108,6 +107,6 @@ class _Waker:
         return had_news
 
 
-def _sse(kind: str, data: Json | Any, number: int | None = None) -> bytes:
+def _sse(kind: str, data: object, number: int | None = None) -> bytes:
     head = b"" if number is None else b"id: %d\n" % number
     return head + b"event: %s\ndata: %s\n\n" % (kind.encode(), encode(data))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from twisted.internet.defer import Deferred
 
@@ -20,8 +19,6 @@ from kshim.storage.interfaces import Activity, PartitionEnds
 from kshim.turns.aside import Aside
 from kshim.turns.rounds import Rounds
 from kshim.turns.unread import Unread
-
-Json = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,10 +8,11 @@ from functools import partial
 from kshim.control.rows import offsets
 from kshim.coordination.groups.seen import SeenGroup
 from kshim.coordination.groups.states import State
+from kshim.coordination.groups.waiting import WaitsFor
 from kshim.http.answers import Answer, Asked
 from kshim.http.cut import MOST_MEMBERS, cut_assignment, latest_rebalances
-from kshim.http.facts import Facts, Json
-from kshim.http.groups import group_scores, members, no_group, waits_for
+from kshim.http.facts import Facts
+from kshim.http.groups import ShownGroupMember, group_scores, members, no_group
 from kshim.http.html import (
     NOTHING,
     TABLE_END,
@@ -29,8 +30,9 @@ from kshim.http.html import (
 from kshim.http.pages import HTML_US, state
 from kshim.http.timeline import anchor, held, named, names_of, timeline
 from kshim.recorder.scores import remarks
+from kshim.recorder.shown import Assignment, ShownPart, ShownRebalance
 
-MOST_TOLD = 20
+MOST_DESCRIBED = 20
 """Rebalances described in words."""
 MOST_NAMES = 10
 MOST_NAMED = 12
@@ -50,22 +52,22 @@ async def group_page(facts: Facts, asked: Asked) -> Answer:
     group, kept = facts.groups.see(group_id), facts.recorder.rebalances(group_id)
     if group is None and not kept:
         raise no_group(group_id)
-    rebalances = await facts.aside.run_long(partial(latest_rebalances, kept, MOST_TOLD)) if kept else []
+    rebalances = await facts.aside.run_long(partial(latest_rebalances, kept, MOST_DESCRIBED)) if kept else []
     return page(group_id, "", f"group {group_id}", _parts(facts, asked, group_id, group, rebalances))
 
 
 async def _parts(
-    facts: Facts, asked: Asked, group_id: str, group: SeenGroup | None, rebalances: Sequence[Json]
+    facts: Facts, asked: Asked, group_id: str, group: SeenGroup | None, rebalances: Sequence[ShownRebalance]
 ) -> AsyncIterator[Html]:
     now_ms = int(facts.wall_clock.seconds() * 1000)
     known = {member["member_id"]: member for each in rebalances[-1:] for member in each["members"]}
-    told = [] if group is None else await _first_members(facts, asked, group)
-    names = names_of({**known, **{member["member_id"]: member for member in told}}.values())
+    first = [] if group is None else await _first_members(facts, asked, group)
+    names = names_of({**known, **{member["member_id"]: member for member in first}}.values())
     yield tag("h1", tag("span", group_id, class_="id"), " ", state(group.state if group else "Dead"))
     if group is not None:
         yield _facts(group, names)
         worth = [*filter(None, (facts.notice(group_id),)), *remarks(await group_scores(facts, group_id))]
-        yield _now(group, waits_for(facts, group_id), names, now_ms, worth)
+        yield _now(group, facts.groups.waits_for(group_id), names, now_ms, worth)
     drawing = timeline(group_id, rebalances, now_ms)
     if drawing is not None:
         yield tag("section", tag("h2", "Timeline", id="h-t"), drawing, aria_labelledby="h-t")
@@ -77,7 +79,7 @@ async def _parts(
         yield _rebalance(each)
     if group is not None:
         yield tag("h2", "Members")
-        async for part in _members(asked, told, names, len(group.members)):
+        async for part in _members(asked, first, names, len(group.members)):
             yield part
         yield tag("h2", "Offsets")
         async for part in _offsets(facts, asked, group):
@@ -99,7 +101,9 @@ def _facts(group: SeenGroup, names: Mapping[str, str]) -> Html:
 # ---- now
 
 
-def _now(group: SeenGroup, waits: Json, names: Mapping[str, str], now_ms: int, worth: Sequence[str]) -> Html:
+def _now(
+    group: SeenGroup, waits: WaitsFor | None, names: Mapping[str, str], now_ms: int, worth: Sequence[str]
+) -> Html:
     """Say who waits for whom. worth: remarks about what deserves a look, one list item each."""
     more = tag("ul", *(tag("li", remark) for remark in worth), class_="story") if worth else NOTHING
     if not waits or group.state not in (State.PREPARING_REBALANCE, State.COMPLETING_REBALANCE):
@@ -143,7 +147,7 @@ def _chips(member_ids: Sequence[str], names: Mapping[str, str], kind: str) -> Ht
 # ---- what was
 
 
-def _rebalance(it: Json) -> Html:
+def _rebalance(it: ShownRebalance) -> Html:
     took = duration(it["ended_ms"] - it["began_ms"])
     end = "" if it["completed_ms"] else ", and gave way to the next one"
     heading = tag("h3", f"Generation {it['generation']}: {it['cause']}")
@@ -155,7 +159,7 @@ def _rebalance(it: Json) -> Html:
     return tag("article", heading, when, story, details, id=anchor(it))
 
 
-def _part_row(member: Json, began_ms: int) -> Html:
+def _part_row(member: ShownPart, began_ms: int) -> Html:
     def after(ms: int | None) -> str:
         return "–" if ms is None else duration(max(0, ms - began_ms))
 
@@ -172,7 +176,7 @@ def _part_row(member: Json, began_ms: int) -> Html:
     )
 
 
-def partitions(assignment: object, count: int) -> str:
+def partitions(assignment: Assignment, count: int) -> str:
     """Name the first MOST_NAMED partitions of an assignment, and count the others.
 
     count: how many the member has, as `assignment` may be cut.
@@ -191,23 +195,30 @@ def _more(count: int, what: str) -> Html:
 # ---- what is
 
 
-async def _first_members(facts: Facts, asked: Asked, group: SeenGroup) -> list[Json]:
-    told: list[Json] = []
+class _FirstMember(ShownGroupMember):
+    """A member with the beginning of its assignment."""
+
+    count: int
+    """The number of its partitions."""
+
+
+async def _first_members(facts: Facts, asked: Asked, group: SeenGroup) -> list[_FirstMember]:
+    first: list[_FirstMember] = []
     some = group._replace(members=group.members[:MOST_MEMBERS])
     async for member in members(facts.aside, asked.slices, some):
-        member["assignment"], member["count"] = cut_assignment(member["assignment"])
-        told.append(member)
-    return told
+        assignment, count = cut_assignment(member["assignment"])
+        first.append({**member, "assignment": assignment, "count": count})
+    return first
 
 
 async def _members(
-    asked: Asked, told: Sequence[Json], names: Mapping[str, str], count: int
+    asked: Asked, first: Sequence[_FirstMember], names: Mapping[str, str], count: int
 ) -> AsyncIterator[Html]:
-    if not told:
+    if not first:
         yield tag("p", "It has none.", class_="none")
         return
     yield table_head("The members and what they are assigned", MEMBER_COLUMNS)
-    for member in told:
+    for member in first:
         await asked.slices.spend(HTML_US)
         yield tag(
             "tr",
@@ -220,7 +231,7 @@ async def _members(
             cell("#Session", duration(member["session_timeout_ms"])),
         )
     yield TABLE_END
-    yield _more(count - len(told), "members")
+    yield _more(count - len(first), "members")
 
 
 async def _offsets(facts: Facts, asked: Asked, group: SeenGroup) -> AsyncIterator[Html]:

@@ -7,13 +7,14 @@ from functools import partial
 
 from kshim.control.long import Long, in_order, long_rebalances
 from kshim.control.overview import scores_of
-from kshim.control.rows import facts_of, offsets, row
+from kshim.control.rows import GroupRow, facts_of, offsets, row
 from kshim.coordination.groups.member import Member
 from kshim.coordination.groups.rebalance_record import who
 from kshim.coordination.groups.seen import SeenGroup
 from kshim.http.answers import Answer, Asked, HttpError, listing, long_answer
-from kshim.http.facts import Facts, Json
-from kshim.recorder.shown import shown_assignment, shown_member
+from kshim.http.facts import Facts
+from kshim.recorder.scores import Scores
+from kshim.recorder.shown import Assignment, ShownMember, shown_assignment, shown_member
 from kshim.turns.aside import Aside
 from kshim.turns.slices import Slices
 
@@ -24,12 +25,20 @@ LIGHT_BYTES = 4_000
 """Largest assignment decoded at once. Larger ones are decoded aside, as 1,000 partitions take some ms."""
 
 
+class ShownGroupMember(ShownMember):
+    """A member of a group, with its assignment."""
+
+    session_timeout_ms: int
+    rebalance_timeout_ms: int
+    assignment: Assignment
+
+
 async def groups(facts: Facts, asked: Asked) -> Answer:
     """GET /groups"""
     return listing("groups", rows(facts, asked.slices))
 
 
-async def rows(facts: Facts, slices: Slices) -> AsyncIterator[Json]:
+async def rows(facts: Facts, slices: Slices) -> AsyncIterator[GroupRow]:
     """One row for each group, in the order of their ids."""
     for group_id in await in_order(slices, facts.groups.group_ids()):
         found = await row(facts, slices, group_id)
@@ -43,25 +52,25 @@ async def group(facts: Facts, asked: Asked) -> Answer:
     found = facts.groups.see(group_id)
     if found is None:
         raise no_group(group_id)
-    told = {
+    shown = {
         **facts_of(found),
-        "waits_for": waits_for(facts, group_id),
+        "waits_for": _waits_for(facts, group_id),
         "scores": await group_scores(facts, group_id),
     }
     lists = {
         "members": members(facts.aside, asked.slices, found),
         "offsets": offsets(facts, asked.slices, found),
     }
-    return long_answer(Long(told, lists))
+    return long_answer(Long(shown, lists))
 
 
-def waits_for(facts: Facts, group_id: str) -> Json:
+def _waits_for(facts: Facts, group_id: str) -> dict[str, object]:
     """Return which members a group waits for, until when, and why; empty if the group is gone."""
     found = facts.groups.waits_for(group_id)
     return {} if found is None else {name: value for name, value in found.items() if name in WAITS}
 
 
-async def group_scores(facts: Facts, group_id: str) -> Json:
+async def group_scores(facts: Facts, group_id: str) -> Scores:
     """Return how restless a group is, which client is slow, and which client dies again and again."""
     now_ms = int(facts.wall_clock.seconds() * 1000)
     return await scores_of(facts.aside, facts.recorder.rebalances(group_id), now_ms)
@@ -76,7 +85,7 @@ async def rebalances(facts: Facts, asked: Asked) -> Answer:
     return listing("rebalances", long_rebalances(facts.aside, asked.slices, kept))
 
 
-async def members(aside: Aside, slices: Slices, group: SeenGroup) -> AsyncIterator[Json]:
+async def members(aside: Aside, slices: Slices, group: SeenGroup) -> AsyncIterator[ShownGroupMember]:
     """The members of a group, each with its assignment."""
     for member in group.members:
         await slices.spend(MEMBER_US)
@@ -90,7 +99,7 @@ def no_group(group_id: str) -> HttpError:
     return HttpError(404, f"no group {group_id[:200]!r}; GET /groups lists them all")
 
 
-def member_json(member: Member, assignment: object) -> Json:
+def member_json(member: Member, assignment: Assignment) -> ShownGroupMember:
     """One member as JSON. assignment: from `shown_assignment`."""
     return {
         **shown_member(who(member)),

@@ -11,7 +11,7 @@ from typing import Final
 
 from kshim.cluster.topics import Partition
 from kshim.control.rows import ROW_US as GROUP_US
-from kshim.control.rows import Json, offsets
+from kshim.control.rows import OffsetRow, offsets
 from kshim.coordination.groups.seen import SeenGroup
 from kshim.coordination.groups.states import State
 from kshim.http.facts import Facts
@@ -51,7 +51,7 @@ async def _of_groups(
 
 
 async def _of_offsets(
-    value: Callable[[Json], int | None], facts: Facts, slices: Slices
+    value: Callable[[OffsetRow], int | None], facts: Facts, slices: Slices
 ) -> AsyncIterator[Sample]:
     for group_id in facts.groups.group_ids():
         await slices.spend(GROUP_US)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from urllib.parse import quote
 
+from kshim.control.rows import GroupRow
 from kshim.http import connections, groups, topics
 from kshim.http.answers import Answer, Asked
-from kshim.http.facts import Facts, Json
+from kshim.http.facts import Facts
 from kshim.http.html import TABLE_END, Html, cell, duration, number, page, table_head, tag
 
 HTML_US = 40
@@ -45,19 +46,21 @@ async def _groups(facts: Facts, asked: Asked) -> AsyncIterator[Html]:
     yield tag("template", group_row(EMPTY_ROW), id="row")
 
 
-EMPTY_ROW: Json = {
+EMPTY_ROW: GroupRow = {
     "group_id": "",
     "state": "",
     "members": 0,
     "lag": None,
     "generation": 0,
+    "protocol_type": "",
     "protocol": "",
+    "leader": "",
     "coordinator": 0,
 }
 """A template row; page.js copies it and fills it in for a new group."""
 
 
-def group_row(row: Json) -> Html:
+def group_row(row: GroupRow) -> Html:
     """A row of the table of groups; page.js changes its cells by their names."""
     group_id = row["group_id"]
     name = tag("a", group_id, href=f"/page/groups/{quote(group_id, safe='')}")
@@ -102,7 +105,7 @@ async def _topics(facts: Facts, asked: Asked) -> AsyncIterator[Html]:
     yield TABLE_END
 
 
-def _partition_row(topic: str, found: Json) -> Html:
+def _partition_row(topic: str, found: topics.ShownPartition) -> Html:
     start, end = found["log_start_offset"], found["high_watermark"]
     return tag(
         "tr",
@@ -135,13 +138,13 @@ async def _connections(facts: Facts, asked: Asked) -> AsyncIterator[Html]:
     yield tag("p", "No client is connected.", class_="none", hidden=not none)
 
 
-def _connection_row(found: Json) -> Html:
+def _connection_row(found: connections.ShownConnection) -> Html:
     return tag(
         "tr",
         tag("th", found["address"], scope="row", data_label="From"),
         cell("#Broker", found["broker"]),
         cell("Principal", found["principal"]),
-        cell("Software", found["software"] or "not told"),
+        cell("Software", found["software"] or "not known"),
         cell("State", found["state"]),
         cell("#In flight", number(found["in_flight"])),
         cell("#Bytes held", number(found["held_bytes"])),

@@ -7,13 +7,13 @@ time runs evenly, and all calm times between rebalances have another.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from kshim.coordination.groups.rebalance_record import Who
 from kshim.http.cut import MOST_PARTITIONS
-from kshim.http.facts import Json
 from kshim.http.html import Html, duration, joined, tag
 from kshim.recorder.naming import short_names
+from kshim.recorder.shown import Assignment, ShownMember, ShownPart, ShownRebalance
 
 MOST_REBALANCES = 12
 MOST_ROWS = 20
@@ -30,7 +30,7 @@ Partition = tuple[str, int]
 class Band(NamedTuple):
     """The column of one rebalance."""
 
-    rebalance: Json
+    rebalance: ShownRebalance
     x: float
 
     def at(self, ms: int) -> float:
@@ -56,7 +56,7 @@ class Row(NamedTuple):
     height: int
 
 
-def timeline(group_id: str, rebalances: Sequence[Json], now_ms: int) -> Html | None:
+def timeline(group_id: str, rebalances: Sequence[ShownRebalance], now_ms: int) -> Html | None:
     """The drawing; None if there is nothing to draw."""
     shown = rebalances[-MOST_REBALANCES:]
     bands = [Band(each, LEAD + number * (BAND + CALM)) for number, each in enumerate(shown)]
@@ -119,7 +119,7 @@ def _legend() -> Html:
 LEGEND = _legend()
 
 
-def held(assignment: Any) -> set[Partition]:
+def held(assignment: Assignment) -> set[Partition]:
     """The partitions of an assignment. Bytes that only clients can read count as one, numbered -1."""
     if isinstance(assignment, str):
         return {("assigned", -1)} if assignment else set()
@@ -132,22 +132,22 @@ def named(partition: Partition) -> str:
     return f"{topic}-{number}" if number >= 0 else topic
 
 
-def anchor(rebalance: Json) -> str:
+def anchor(rebalance: ShownRebalance) -> str:
     """The id of the HTML element that describes a rebalance."""
     return f"r{rebalance['generation']}-{rebalance['began_ms']}"
 
 
-def _partitions(shown: Iterable[Json]) -> list[Partition]:
+def _partitions(shown: Iterable[ShownRebalance]) -> list[Partition]:
     members = (member for each in shown for member in each["members"])
     return sorted({found for member in members for found in held(member["before"]) | held(member["after"])})
 
 
-def _rows(shown: Sequence[Json]) -> tuple[list[Row], int]:
+def _rows(shown: Sequence[ShownRebalance]) -> tuple[list[Row], int]:
     """Return the rows, by name, and how many members have none.
 
     If too many members took part, the rows are those of the latest rebalances' members.
     """
-    known: dict[str, Json] = {}
+    known: dict[str, ShownPart] = {}
     lanes: dict[str, set[Partition]] = {}
     for member in (member for each in reversed(shown) for member in each["members"]):
         known.setdefault(member["member_id"], member)
@@ -165,7 +165,7 @@ def _rows(shown: Sequence[Json]) -> tuple[list[Row], int]:
     return rows, max(0, len(known) - MOST_ROWS) + more
 
 
-def names_of(members: Iterable[Json]) -> Mapping[str, str]:
+def names_of(members: Iterable[ShownMember]) -> Mapping[str, str]:
     """Short names by member id."""
     return short_names(
         Who(each["member_id"], each["client_id"], each["host"], each["instance_id"]) for each in members
@@ -224,7 +224,7 @@ def _bars(row: Row, bands: Sequence[Band], colours: Mapping[Partition, int]) -> 
         yield from _marks(row, band, member)
 
 
-def _waits(row: Row, band: Band, member: Json) -> Iterator[Html]:
+def _waits(row: Row, band: Band, member: ShownPart) -> Iterator[Html]:
     if member["joined_ms"] is None:
         return
     until_ms = member["assigned_ms"] or member["gone_ms"] or band.rebalance["ended_ms"]
@@ -244,23 +244,25 @@ def _waits(row: Row, band: Band, member: Json) -> Iterator[Html]:
 def _held(
     row: Row,
     band: Band,
-    member: Json,
+    member: ShownPart,
     before: Mapping[Partition, tuple[float, float]],
     colours: Mapping[Partition, int],
 ) -> Iterator[Html]:
     """Bars for a member's partitions: the old ones until the member gives them up, the new ones from their
     assignment until the next rebalance.
     """
-    after = held(member["after"]) if member["assigned_ms"] is not None else set()
+    assigned_ms = member["assigned_ms"]
+    after = set() if assigned_ms is None else held(member["after"])
+    begins = 0.0 if assigned_ms is None else band.at(assigned_ms)
     keeps = after & before.keys() if member["paused_ms"] == 0 else set()
-    ends_ms = member["gone_ms"] or (member["assigned_ms"] if keeps or member["paused_ms"] == 0 else None)
+    ends_ms = member["gone_ms"] or (assigned_ms if keeps or member["paused_ms"] == 0 else None)
     ends_ms = ends_ms or member["joined_ms"] or band.rebalance["ended_ms"]
     spans: dict[Partition, list[tuple[float, float]]] = {}
     for partition, (x, _) in before.items():
         spans.setdefault(partition, []).append((x, band.end if partition in keeps else band.at(ends_ms)))
     until = band.end + CALM if member["gone"] is None else band.end
     for partition in after:
-        start = band.end if partition in keeps else band.at(member["assigned_ms"])
+        start = band.end if partition in keeps else begins
         spans.setdefault(partition, []).append((start, until))
     if not row.lanes and spans:
         yield from _one_bar(row, spans, "more than " if _is_cut(member) else "")
@@ -279,9 +281,9 @@ def _held(
             )
 
 
-def _is_cut(member: Json) -> bool:
+def _is_cut(member: ShownPart) -> bool:
     """True if a member has more partitions than its JSON lists."""
-    return any(member.get(name, 0) > MOST_PARTITIONS for name in ("before_count", "after_count"))
+    return max(member.get("before_count", 0), member.get("after_count", 0)) > MOST_PARTITIONS
 
 
 def _one_bar(
@@ -303,7 +305,7 @@ def _one_bar(
         )
 
 
-def _marks(row: Row, band: Band, member: Json) -> Iterator[Html]:
+def _marks(row: Row, band: Band, member: ShownPart) -> Iterator[Html]:
     if member["told_ms"] is not None:
         x = _n(band.at(member["told_ms"]))
         yield tag("path", d=f"M{x},{row.y + 2} v{row.height - 4}", class_="told")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TypedDict
 
 from kshim.coordination.groups.rebalance_record import NEVER_MS, Part, Rebalance
 from kshim.coordination.groups.trigger import Gone
@@ -22,14 +22,21 @@ again.
 """
 
 
-def scores(rebalances: Sequence[Rebalance], now_ms: int) -> dict[str, object]:
-    """Return the scores as JSON values.
+class Scores(TypedDict):
+    """A client is named by its instance id, or by its client id and host."""
 
-    `rebalances`: how many there were in the last ten minutes. `rebalancing`: the share of that time that they
-    took, from 0 to 1. `slowest`: the client that the others waited for longest in all, for `slowest_ms`.
-    `zombies`: how many sessions have expired, by client. A client is named by its instance id, or by its
-    client id and host.
-    """
+    rebalances: int
+    """The number of rebalances in the last ten minutes."""
+    rebalancing: float
+    """The share of that time that they took, from 0 to 1."""
+    slowest: str | None
+    """The client that the others waited for longest in all."""
+    slowest_ms: int
+    zombies: Mapping[str, int]
+    """The number of sessions that have expired, by client."""
+
+
+def scores(rebalances: Sequence[Rebalance], now_ms: int) -> Scores:
     since_ms = now_ms - WINDOW_MS
     late = [each for each in rebalances if each.ended_ms > since_ms]
     took_ms = sum(each.ended_ms - max(each.began_ms, since_ms) for each in late)
@@ -51,7 +58,7 @@ def scores(rebalances: Sequence[Rebalance], now_ms: int) -> dict[str, object]:
     }
 
 
-def remarks(scores: Mapping[str, Any]) -> list[str]:
+def remarks(scores: Scores) -> list[str]:
     """Say in words which of the scores deserve a look."""
     found = []
     if scores["rebalancing"] > RESTLESS:

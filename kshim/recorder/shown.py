@@ -5,7 +5,8 @@ All times are in ms since 1970, all durations in ms. The time of something that 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NotRequired, TypedDict
 
 from kshim.coordination.groups.classic_group import CONSUMER
 from kshim.coordination.groups.offered import split_names
@@ -18,15 +19,82 @@ from schemas.message import MalformedMessage
 VERSION = 1
 """The version of the JSON format. It rises when a field changes its meaning, not when fields are added."""
 
+Assignment = Mapping[str, Sequence[int]] | str
+"""The partitions of an assignment, by topic; hexadecimal digits if only clients can read its bytes."""
 
-def shown_in_turn(rebalances: Iterable[Rebalance]) -> Iterator[dict[str, object]]:
+
+class ShownMember(TypedDict):
+    """The ids and the host of a member."""
+
+    member_id: str
+    client_id: str
+    host: str
+    instance_id: str | None
+
+
+class ShownPart(ShownMember):
+    """The part of one member in a rebalance."""
+
+    name: str
+    offers: Sequence[str]
+    told_ms: int | None
+    joined_ms: int | None
+    synced_ms: int | None
+    assigned_ms: int | None
+    gone: str | None
+    gone_ms: int | None
+    heard_ms: int | None
+    paused_ms: int | None
+    before: Assignment
+    after: Assignment
+    before_count: NotRequired[int]
+    """The number of partitions, where `before` is cut."""
+    after_count: NotRequired[int]
+
+
+ShownMove = TypedDict(
+    "ShownMove",
+    {"topic": str, "partition": int, "from": str | None, "to": str, "unowned_ms": int | None},
+)
+
+
+class ShownRebalance(TypedDict):
+    """One rebalance and its effect."""
+
+    version: int
+    group: str
+    generation: int
+    cause: str
+    cause_key: str
+    member: ShownMember | None
+    members_at_cause: Sequence[str]
+    reason: str
+    detail: str
+    began_ms: int
+    joined_ms: int | None
+    assigned_ms: int | None
+    completed_ms: int | None
+    ended_ms: int
+    protocol_type: str
+    protocol: str
+    leader: str
+    votes: Mapping[str, int]
+    members: Sequence[ShownPart]
+    more_members: NotRequired[int]
+    """The number of members that are left out, where `members` is cut."""
+    moved: Sequence[ShownMove]
+    without_owner: Mapping[str, Sequence[int]]
+    story: Sequence[str]
+
+
+def shown_in_turn(rebalances: Iterable[Rebalance]) -> Iterator[ShownRebalance]:
     """Yield the rebalances of one group as JSON values. rebalances: all that are kept, the oldest first."""
     ownership = Ownership()
     for rebalance in rebalances:
         yield shown(rebalance, ownership.take(rebalance))
 
 
-def shown(rebalance: Rebalance, effect: Effect) -> dict[str, object]:
+def shown(rebalance: Rebalance, effect: Effect) -> ShownRebalance:
     """One rebalance and its effect as a JSON value."""
     it, names = rebalance, names_of(rebalance, effect)
     return {
@@ -67,7 +135,7 @@ def shown(rebalance: Rebalance, effect: Effect) -> dict[str, object]:
     }
 
 
-def shown_member(who: Who) -> dict[str, object]:
+def shown_member(who: Who) -> ShownMember:
     """The ids and the host of a member."""
     return {
         "member_id": who.member_id,
@@ -77,8 +145,7 @@ def shown_member(who: Who) -> dict[str, object]:
     }
 
 
-def shown_assignment(protocol_type: str, assignment: bytes) -> object:
-    """The partitions of an assignment, by topic; hexadecimal digits if only clients can read its bytes."""
+def shown_assignment(protocol_type: str, assignment: bytes) -> Assignment:
     if not assignment:
         return {}
     try:
@@ -89,9 +156,13 @@ def shown_assignment(protocol_type: str, assignment: bytes) -> object:
     return assignment.hex()
 
 
-def _part(rebalance: Rebalance, part: Part, name: str, paused_ms: int | None) -> dict[str, object]:
+def _part(rebalance: Rebalance, part: Part, name: str, paused_ms: int | None) -> ShownPart:
+    member = shown_member(part.who)
     return {
-        **shown_member(part.who),
+        "member_id": member["member_id"],
+        "client_id": member["client_id"],
+        "host": member["host"],
+        "instance_id": member["instance_id"],
         "name": name,
         "offers": [name.decode() for name in split_names(part.offers)],
         "told_ms": _time(part.told_ms),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeAlias, TypeVar
 
 from kshim.testing.faults import AsyncFault
 from kshim.testing.quotas import AsyncQuota
@@ -19,11 +19,12 @@ __all__ = ["AsyncKshim"]
 P = ParamSpec("P")
 R = TypeVar("R")
 T = TypeVar("T")
+Later: TypeAlias = Coroutine[object, object, T]
 
 
 def _twin(
     method: Callable[Concatenate[Kshim, P], T],
-) -> Callable[Concatenate[AsyncKshim, P], Coroutine[Any, Any, T]]:
+) -> Callable[Concatenate[AsyncKshim, P], Later[T]]:
     """The method as a coroutine of AsyncKshim, with the same arguments and docstring."""
 
     async def twin(self: AsyncKshim, /, *args: P.args, **kwargs: P.kwargs) -> T:
@@ -34,8 +35,8 @@ def _twin(
 
 
 def _asynchronous(
-    method: Callable[Concatenate[AsyncKshim, P], Coroutine[Any, Any, T]], wrap: Callable[[T], R]
-) -> Callable[Concatenate[AsyncKshim, P], Coroutine[Any, Any, R]]:
+    method: Callable[Concatenate[AsyncKshim, P], Later[T]], wrap: Callable[[T], R]
+) -> Callable[Concatenate[AsyncKshim, P], Later[R]]:
     """The coroutine with its result wrapped in a class that has coroutines, too."""
 
     async def twin(self: AsyncKshim, /, *args: P.args, **kwargs: P.kwargs) -> R:

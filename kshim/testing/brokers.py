@@ -10,15 +10,16 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from types import TracebackType
-from typing import Any, NamedTuple, Self, TypeVar
+from typing import NamedTuple, Self, TypeVar
 
 from kshim.testing.connection import Connection
-from schemas.api_key import ApiKey
 from schemas.error_code import ErrorCode
-from schemas.messages.metadata import MetadataRequestTopic
+from schemas.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
+from schemas.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 
 __all__ = ["Again", "Brokers", "Deadline", "Refused", "TopicMetadata", "check"]
 
+R = TypeVar("R")
 T = TypeVar("T")
 Address = tuple[str, int]
 
@@ -109,12 +110,12 @@ class Brokers:
 
     # ---- any broker
 
-    def ask_any(self, api_key: ApiKey, **fields: Any) -> Any:
+    def ask_any(self, request: object, response_class: type[R]) -> R:
         """Return the response of the first broker that can be reached. Raises OSError if none can."""
         for address in self._bootstrap[:-1]:
             with suppress(OSError):
-                return self._ask(address, api_key, fields)
-        return self._ask(self._bootstrap[-1], api_key, fields)
+                return self._ask(address, request, response_class)
+        return self._ask(self._bootstrap[-1], request, response_class)
 
     def node_ids(self) -> list[int]:
         """The node ids of the running brokers. Raises OSError."""
@@ -127,15 +128,13 @@ class Brokers:
         names: None for all topics. create: ask the broker to create missing topics, if its configuration
         allows that.
         """
-        response = self.ask_any(
-            ApiKey.METADATA,
-            topics=None if names is None else tuple(MetadataRequestTopic(name=name) for name in names),
-            allow_auto_topic_creation=create,
-        )
+        wanted = None if names is None else tuple(MetadataRequestTopic(name=name) for name in names)
+        request = MetadataRequest(topics=wanted, allow_auto_topic_creation=create)
+        response = self.ask_any(request, MetadataResponse)
         self._addresses = {broker.node_id: (broker.host, broker.port) for broker in response.brokers}
         return {
-            topic.name: TopicMetadata(
-                topic.name,
+            (topic.name or ""): TopicMetadata(
+                topic.name or "",
                 ErrorCode(topic.error_code),
                 topic.is_internal,
                 {p.partition_index: p.leader_id for p in topic.partitions},
@@ -156,27 +155,26 @@ class Brokers:
 
     # ---- one broker
 
-    def ask_node(self, node_id: int, api_key: ApiKey, **fields: Any) -> Any:
+    def ask_node(self, node_id: int, request: object, response_class: type[R]) -> R:
         """Return the response of one broker. Raises OSError, and Again if the broker does not run."""
         address = self._addresses.get(node_id)
         if address is None:
             raise Again(f"broker {node_id} does not run")
-        return self._ask(address, api_key, fields)
+        return self._ask(address, request, response_class)
 
     def coordinator(self, group: str) -> int:
         """The node id of a group's coordinator. Raises Again, Refused, OSError."""
-        response = self.ask_any(ApiKey.FIND_COORDINATOR, key=group, key_type=0)
+        response = self.ask_any(FindCoordinatorRequest(key=group, key_type=0), FindCoordinatorResponse)
         check(f"coordinator of group {group}", response.error_code, response.error_message)
         self._addresses[response.node_id] = response.host, response.port
-        node_id: int = response.node_id
-        return node_id
+        return response.node_id
 
-    def _ask(self, address: Address, api_key: ApiKey, fields: dict[str, object]) -> object:
+    def _ask(self, address: Address, request: object, response_class: type[R]) -> R:
         left_s = self.deadline.left_s + GRACE_S
         try:
             if address not in self._connections:
                 self._connections[address] = Connection(*address, left_s)
-            return self._connections[address].ask(api_key, left_s, **fields)
+            return self._connections[address].ask(request, response_class, left_s)
         except OSError:
             if broken := self._connections.pop(address, None):
                 broken.close()

@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import itertools
 import socket
-from typing import Final
+from typing import Final, TypeVar
 
 from schemas.api_key import ApiKey
 from schemas.header import RequestHeader
-from schemas.registry import MESSAGES, decode_response, encode_request
+from schemas.message import definition
+from schemas.registry import decode_response, encode_request
 
 __all__ = ["CLIENT_ID", "Connection"]
 
 CLIENT_ID = "kshim.testing"
+R = TypeVar("R")
 
 VERSIONS: Final = {
     ApiKey.PRODUCE: 8,
@@ -46,20 +48,21 @@ class Connection:
         self._answers = self._socket.makefile("rb")
         self._ids = itertools.count()
 
-    def ask(self, api_key: ApiKey, timeout_s: float, **fields: object) -> object:
-        """Send a request with these fields, and return the response. Raises OSError, such as ConnectionError
-        or TimeoutError.
-        """
+    def ask(self, request: object, response_class: type[R], timeout_s: float) -> R:
+        """Send a request, and return the response. Raises OSError, such as TimeoutError."""
+        api_key = definition(type(request)).api_key
+        assert api_key is not None
         version, correlation_id = VERSIONS[api_key], next(self._ids)
         header = RequestHeader(
             api_key=api_key, api_version=version, correlation_id=correlation_id, client_id=CLIENT_ID
         )
-        frame = encode_request(header, MESSAGES[api_key][0](**fields))
+        frame = encode_request(header, request)
         self._socket.settimeout(timeout_s)
         self._socket.sendall(len(frame).to_bytes(4) + frame)
         size = int.from_bytes(self._read(4))
         answered, response = decode_response(api_key, version, self._read(size))
         assert answered == correlation_id, f"{api_key.name}: {answered} answers {correlation_id}"
+        assert isinstance(response, response_class)
         return response
 
     def close(self) -> None:

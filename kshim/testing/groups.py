@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from kshim.testing.brokers import Again, Brokers, check
-from schemas.api_key import ApiKey
 from schemas.consumer_protocol import decode_assignment, decode_topics
 from schemas.error_code import ErrorCode
-from schemas.messages.leave_group import MemberIdentity
+from schemas.messages.delete_groups import DeleteGroupsRequest, DeleteGroupsResponse
+from schemas.messages.describe_groups import (
+    DescribedGroupMember,
+    DescribeGroupsRequest,
+    DescribeGroupsResponse,
+)
+from schemas.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse, MemberIdentity
+from schemas.messages.list_groups import ListGroupsRequest, ListGroupsResponse
+from schemas.messages.offset_fetch import OffsetFetchRequest, OffsetFetchResponse
 
 __all__ = [
     "Group",
@@ -73,14 +80,15 @@ def describe_group(brokers: Brokers, group: str) -> Group:
     OSError.
     """
     node_id = brokers.coordinator(group)
-    (described,) = brokers.ask_node(node_id, ApiKey.DESCRIBE_GROUPS, groups=(group,)).groups
+    request = DescribeGroupsRequest(groups=(group,))
+    (described,) = brokers.ask_node(node_id, request, DescribeGroupsResponse).groups
     check(f"group {group}", described.error_code)
     is_consumer = described.protocol_type == CONSUMER
     members = (_member(member, is_consumer) for member in described.members)
     return Group(group, described.group_state, tuple(sorted(members)))
 
 
-def _member(member: Any, is_consumer: bool) -> Member:
+def _member(member: DescribedGroupMember, is_consumer: bool) -> Member:
     topics: Collection[str] = ()
     partitions: tuple[TopicPartition, ...] = ()
     if is_consumer and member.member_metadata:
@@ -127,7 +135,8 @@ def check_stable(brokers: Brokers, group_id: str, members: int | None) -> Group:
 
 def offsets(brokers: Brokers, group: str) -> dict[TopicPartition, int]:
     """The group's committed offsets. Raises Again, Refused, OSError."""
-    response = brokers.ask_node(brokers.coordinator(group), ApiKey.OFFSET_FETCH, group_id=group, topics=None)
+    request = OffsetFetchRequest(group_id=group, topics=None)
+    response = brokers.ask_node(brokers.coordinator(group), request, OffsetFetchResponse)
     check(f"offsets of group {group}", response.error_code)
     return {
         TopicPartition(topic.name, partition.partition_index): partition.committed_offset
@@ -149,7 +158,7 @@ def groups(brokers: Brokers) -> dict[str, int]:
     """The node id of each group's coordinator, by group id. Raises Again, Refused, OSError."""
     found: dict[str, int] = {}
     for node_id in brokers.node_ids():
-        response = brokers.ask_node(node_id, ApiKey.LIST_GROUPS)
+        response = brokers.ask_node(node_id, ListGroupsRequest(), ListGroupsResponse)
         check("list groups", response.error_code)
         found |= dict.fromkeys((listed.group_id for listed in response.groups), node_id)
     return found
@@ -167,13 +176,15 @@ def forget_groups(brokers: Brokers, names: Mapping[str, int], removed: list[tupl
             leaving = tuple(
                 MemberIdentity(member_id=m.member_id, group_instance_id=m.group_instance_id) for m in members
             )
-            response = brokers.ask_node(node_id, ApiKey.LEAVE_GROUP, group_id=group, members=leaving)
-            check(f"remove the members of group {group}", response.error_code)
+            left = brokers.ask_node(
+                node_id, LeaveGroupRequest(group_id=group, members=leaving), LeaveGroupResponse
+            )
+            check(f"remove the members of group {group}", left.error_code)
             removed += ((group, member) for member in members)
     for node_id in sorted(set(names.values())):
         mine = tuple(group for group, led_by in names.items() if led_by == node_id)
-        response = brokers.ask_node(node_id, ApiKey.DELETE_GROUPS, groups_names=mine)
-        for done in response.results:
+        request = DeleteGroupsRequest(groups_names=mine)
+        for done in brokers.ask_node(node_id, request, DeleteGroupsResponse).results:
             if done.error_code == ErrorCode.NON_EMPTY_GROUP:
                 raise Again(f"a member has joined group {done.group_id} again")
             if done.error_code not in GONE:

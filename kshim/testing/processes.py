@@ -75,7 +75,7 @@ class _Helper:
         """True if the helper runs, and this process started it. A fork of this process needs another one."""
         return self.owner == os.getpid() and self._process.poll() is None
 
-    def ask(self, *command: Any, descriptors: tuple[int, ...] = ()) -> Any:
+    def ask(self, *command: object, descriptors: tuple[int, ...] = ()) -> Any:
         """Send a command, and return its answer. Raises ConnectionError if the helper is gone."""
         with self._one_at_a_time:
             line = json.dumps(command).encode() + b"\n"

@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from types import TracebackType
-from typing import Any, Self, TypedDict
+from typing import Self, TypedDict
 
 from kshim.testing.brokers import Brokers, check
-from schemas.api_key import ApiKey
-from schemas.messages.alter_client_quotas import EntityData, OpData, RequestEntryData
+from schemas.messages.alter_client_quotas import (
+    AlterClientQuotasRequest,
+    AlterClientQuotasResponse,
+    EntityData,
+    OpData,
+    RequestEntryData,
+)
+from schemas.messages.describe_client_quotas import (
+    DescribeClientQuotasRequest,
+    DescribeClientQuotasResponse,
+)
 
 __all__ = ["AsyncQuota", "Limits", "Quota", "forget_quotas"]
 
@@ -72,7 +81,7 @@ def new_entity(user: str | None, client_id: str | None, ip: str | None) -> Entit
     return tuple((kind, name or None) for kind, name in named.items() if name is not None)
 
 
-def alter_quotas(brokers: Brokers, changes: Mapping[Entity, Mapping[str, Any]]) -> None:
+def alter_quotas(brokers: Brokers, changes: Mapping[Entity, Mapping[str, object]]) -> None:
     """Set quotas; None removes one. Raises Again, Refused, OSError."""
     entries = tuple(
         RequestEntryData(
@@ -81,14 +90,16 @@ def alter_quotas(brokers: Brokers, changes: Mapping[Entity, Mapping[str, Any]]) 
         )
         for entity, quotas in changes.items()
     )
-    for done in brokers.ask_any(ApiKey.ALTER_CLIENT_QUOTAS, entries=entries).entries:
+    request = AlterClientQuotasRequest(entries=entries)
+    for done in brokers.ask_any(request, AlterClientQuotasResponse).entries:
         check("set a quota", done.error_code, done.error_message)
 
 
 def forget_quotas(brokers: Brokers) -> None:
     """Remove all quotas. Raises Again, Refused, OSError."""
-    found: Iterable[Any] = brokers.ask_any(ApiKey.DESCRIBE_CLIENT_QUOTAS, components=()).entries or ()
-    changes = {
+    request = DescribeClientQuotasRequest(components=())
+    found = brokers.ask_any(request, DescribeClientQuotasResponse).entries or ()
+    changes: dict[Entity, dict[str, object]] = {
         tuple((part.entity_type, part.entity_name) for part in entry.entity): dict.fromkeys(
             value.key for value in entry.values
         )
@@ -98,5 +109,6 @@ def forget_quotas(brokers: Brokers) -> None:
         alter_quotas(brokers, changes)
 
 
-def _operation(key: str, value: float | None) -> OpData:
+def _operation(key: str, value: object) -> OpData:
+    assert value is None or isinstance(value, int | float)
     return OpData(key=key, value=value or 0.0, remove=value is None)

@@ -9,14 +9,23 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from kshim.testing.brokers import Again, Brokers, TopicMetadata, check
 from kshim.testing.partitioner import partition_for
-from schemas.api_key import ApiKey
-from schemas.messages.fetch import FetchPartition, FetchTopic
-from schemas.messages.list_offsets import ListOffsetsPartition, ListOffsetsTopic
-from schemas.messages.produce import PartitionProduceData, TopicProduceData
+from schemas.messages.fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic, PartitionData
+from schemas.messages.list_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    ListOffsetsTopic,
+)
+from schemas.messages.produce import (
+    PartitionProduceData,
+    ProduceRequest,
+    ProduceResponse,
+    TopicProduceData,
+)
 from schemas.records import batch
 from schemas.records.compression import Compression
 from schemas.records.end_txn_marker import decode_marker
@@ -142,19 +151,20 @@ def _append(brokers: Brokers, topic: str, partition: int, data: bytes) -> int:
     """Append a batch, and return the offset of its first record. Raises Again, Refused, OSError."""
     response = brokers.ask_node(
         _leader(brokers.topic(topic), partition),
-        ApiKey.PRODUCE,
-        acks=ACKS_OF_ALL,
-        timeout_ms=REQUEST_TIMEOUT_MS,
-        topic_data=(
-            TopicProduceData(
-                name=topic, partition_data=(PartitionProduceData(index=partition, records=data),)
+        ProduceRequest(
+            acks=ACKS_OF_ALL,
+            timeout_ms=REQUEST_TIMEOUT_MS,
+            topic_data=(
+                TopicProduceData(
+                    name=topic, partition_data=(PartitionProduceData(index=partition, records=data),)
+                ),
             ),
         ),
+        ProduceResponse,
     )
     ((done,),) = (answered.partition_responses for answered in response.responses)
     check(f"produce to {topic}-{partition}", done.error_code, done.error_message)
-    offset: int = done.base_offset
-    return offset
+    return done.base_offset
 
 
 def _leader(topic: TopicMetadata, partition: int) -> int:
@@ -180,12 +190,9 @@ def _offsets(brokers: Brokers, topic: TopicMetadata, timestamp: int) -> dict[int
     offsets = {}
     for leader, partitions in _by_leader(topic, topic.leaders).items():
         asked = tuple(ListOffsetsPartition(partition_index=p, timestamp=timestamp) for p in partitions)
-        response = brokers.ask_node(
-            leader,
-            ApiKey.LIST_OFFSETS,
-            replica_id=-1,
-            topics=(ListOffsetsTopic(name=topic.name, partitions=asked),),
-        )
+        wanted = ListOffsetsTopic(name=topic.name, partitions=asked)
+        request = ListOffsetsRequest(replica_id=-1, topics=(wanted,))
+        response = brokers.ask_node(leader, request, ListOffsetsResponse)
         for answered in response.topics[0].partitions:
             check(f"offsets of {topic.name}-{answered.partition_index}", answered.error_code)
             offsets[answered.partition_index] = answered.offset
@@ -220,15 +227,14 @@ def fetch(
             FetchPartition(partition=p, fetch_offset=positions[p], partition_max_bytes=FETCH_BYTES)
             for p in partitions
         )
-        response = brokers.ask_node(
-            leader,
-            ApiKey.FETCH,
+        request = FetchRequest(
             max_wait_ms=0 if len(into) > before else int(longest_ms),
             min_bytes=1,
             max_bytes=FETCH_BYTES,
             isolation_level=int(committed_only),
             topics=(FetchTopic(topic=topic.name, partitions=asked),),
         )
+        response = brokers.ask_node(leader, request, FetchResponse)
         check(f"fetch from {topic.name}", response.error_code)
         for answered in response.responses[0].partitions:
             check(f"fetch from {topic.name}-{answered.partition_index}", answered.error_code)
@@ -280,7 +286,7 @@ class Reading:
         )
 
 
-def _consumed(topic: str, answered: Any, positions: dict[int, int]) -> Iterator[Consumed]:
+def _consumed(topic: str, answered: PartitionData, positions: dict[int, int]) -> Iterator[Consumed]:
     """The records in one partition's answer, without transaction markers, and without the records of the
     transactions that the answer lists as aborted.
     """

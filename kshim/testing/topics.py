@@ -5,9 +5,14 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from kshim.testing.brokers import Again, Brokers, check
-from schemas.api_key import ApiKey
 from schemas.error_code import ErrorCode
-from schemas.messages.create_topics import CreatableTopic, CreatableTopicConfig
+from schemas.messages.create_topics import (
+    CreatableTopic,
+    CreatableTopicConfig,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+)
+from schemas.messages.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse
 
 __all__ = ["create_topic", "delete_topics", "own_topics"]
 
@@ -30,7 +35,7 @@ def create_topic(
     )
 
     def create() -> None:
-        (done,) = brokers.ask_any(ApiKey.CREATE_TOPICS, topics=(topic,)).topics
+        (done,) = brokers.ask_any(CreateTopicsRequest(topics=(topic,)), CreateTopicsResponse).topics
         check(f"create topic {name}", done.error_code, done.error_message)
 
     brokers.deadline.until_done(create)
@@ -49,8 +54,8 @@ def delete_topics(brokers: Brokers, names: Collection[str]) -> None:
     """
 
     def delete() -> None:
-        response = brokers.ask_any(ApiKey.DELETE_TOPICS, topic_names=tuple(names), timeout_ms=10_000)
-        for done in response.responses:
+        request = DeleteTopicsRequest(topic_names=tuple(names), timeout_ms=10_000)
+        for done in brokers.ask_any(request, DeleteTopicsResponse).responses:
             if done.error_code != NOT_THERE:
                 check(f"delete topic {done.name}", done.error_code)
 

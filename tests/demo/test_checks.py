@@ -136,7 +136,7 @@ def test_one_owner():
 @pytest.mark.parametrize(("records", "values", "agrees"), [(3, 3, True), (4, 3, False), (2, 2, False)])
 def test_spark_agrees_with_what_members_received(records, values, agrees):
     history = [received(1, A, X, Y), received(2, B, Y, Z)]
-    counted = event("counted", 3, "spark", records=records, values=values)
+    counted = event("counted", 3, "spark", count=records, values=values)
     check = checks(scene_of(*history, counted))[-1]
     assert check.promise == "PySpark counts the same records"
     assert check.holds == agrees
