@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Generic, TypedDict, TypeVar
 
 from kshim.control.commands import Command, Commands, SteeringError
-from kshim.network.connection import Measured
 from kshim.network.listeners import BrokerListeners
+from kshim.network.shared import Measured
 
 if TYPE_CHECKING:
     from kshim.faults.answers import Parts, Tell, Usual

@@ -12,8 +12,8 @@ from typing import Generic
 from kshim.faults.answers import B, FaultyAnswers, Struck, Tell, Usual
 from kshim.faults.fault import Fault, WrongFault
 from kshim.faults.rules import Rule, Rules
-from kshim.network.connection import Measured
 from kshim.network.listeners import BrokerListeners
+from kshim.network.shared import Measured
 
 logger = logging.getLogger(__name__)
 

@@ -10,34 +10,29 @@ from __future__ import annotations
 import logging
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
-from typing import Protocol as Typed
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from twisted.internet.protocol import Protocol, connectionDone
 from twisted.python.failure import Failure
 
 from kshim.callers import Client, Refused
 from kshim.callers.mistake import Mistake
-from kshim.callers.once import Once
 from kshim.callers.principal import ANONYMOUS, Principal
 from kshim.configs.endpoint import Endpoint
-from kshim.configs.listeners import SecurityProtocol
 from kshim.network.addresses import java_host, unmapped
 from kshim.network.beyond import Beyond
 from kshim.network.first_bytes import stranger
 from kshim.network.frames import FrameError, Frames, Sent, framed
-from kshim.network.intake import MODEST_BYTES, Intake
+from kshim.network.intake import MODEST_BYTES
+from kshim.network.shared import Response, Shared
 from kshim.network.states import NEXT, Event, State, Wait
-from kshim.storage.clock import Timer, TimerClock
+from kshim.storage.clock import Timer
 from kshim.turns import Turn
 from kshim.turns.promise import Afterwards, Promise
-from kshim.turns.rounds import ROUND_S, Rounds
-from kshim.turns.unread import Unread
-from schemas.pieces import Pieces
+from kshim.turns.rounds import ROUND_S
 
 if TYPE_CHECKING:
-    from kshim.network.gate import GateContext, Server
+    from kshim.network.gate import Server
 
 logger = logging.getLogger(__name__)
 
@@ -48,20 +43,6 @@ MAX_HELD_BYTES = 16 * 1024 * 1024
 # transport then reports whether the client reads them, before more requests are answered.
 WRITE_BYTES = 64 * 1024
 ENDED = (State.CLOSING, State.LOST)
-
-Response = bytes | Pieces | None
-# Takes a frame, its client, and its turn. Returns the response without its size, or None if the request has
-# none. Raises Refused, or the promise fails with it.
-Dispatch = Callable[[bytes | bytearray, Client, Turn], Response | Promise[Response]]
-B = TypeVar("B")
-
-
-class Measured(Typed):
-    """Makes a listener's dispatch function from an answering function and the broker it answers for."""
-
-    def __call__(
-        self, answer: Callable[[B, bytes | bytearray, Client, Turn], Any], broker: B, /
-    ) -> Dispatch: ...
 
 
 class InFlight(Turn):
@@ -75,30 +56,6 @@ class InFlight(Turn):
         self.done = False
         self.reply: Response = None
         self.throttle_ms = self.held_bytes = 0
-
-
-@dataclass(slots=True, kw_only=True)
-class Shared:
-    """The parts and settings that the connections of one listener share."""
-
-    answer: Dispatch
-    """Replaced while there are faults."""
-    clock: TimerClock
-    rounds: Rounds
-    unread: Unread
-    intake: Intake
-    once: Once
-    max_request_bytes: int
-    max_idle_ms: int = -1
-    """How long a connection may be idle; -1 for ever."""
-    listener_name: str = "PLAINTEXT"
-    protocol: SecurityProtocol = SecurityProtocol.PLAINTEXT
-    advertised: Endpoint | None = None
-    """The address that clients should use; None for the one at which they have connected."""
-    gates: GateContext | None = None
-    """Makes the gates that clients must pass first; None for a listener without SASL."""
-    new_beyond: Callable[[Connection], Beyond] | None = None
-    """Makes the far side of a connection whose requests may go on; None at a local server."""
 
 
 class SeenConnection(NamedTuple):
@@ -245,39 +202,32 @@ class Connection(Protocol):
             self.client, self._state, len(self._in_flight), held_bytes, self.active_at, throttled_s
         )
 
-    # ---- for the side beyond
+    # ---- for the side beyond; see `Near`
 
     @property
     def is_let_in(self) -> bool:
-        """True if the client may send all requests: it has authenticated, or need not."""
         return self._server is self.shared or self.client.principal != ANONYMOUS
 
     @property
     def is_seen_by_gate(self) -> bool:
-        """True if a gate looks at the client's requests."""
         return self._server is not self.shared
 
     @property
     def is_idle(self) -> bool:
-        """True if the transport may take the next reply from elsewhere: no reply of this turn waits."""
         return self._state not in ENDED and not self._outgoing
 
     @property
     def left_bytes(self) -> int:
-        """Bytes of a request in parts that have not been received; 0 if requests are not read now."""
         return self._frames.left_bytes if self._state is State.READING else 0
 
     def passed(self, passed_bytes: int) -> None:
-        """Note that so many of `left_bytes` went straight on."""
         self.active_at = self.shared.clock.seconds()
         self._frames.passed(passed_bytes)
 
     def is_next(self, turn: Turn) -> bool:
-        """True if all replies before that of `turn` have left."""
         return bool(self._in_flight) and self._in_flight[0] is turn
 
     def send_part(self, data: bytes | memoryview) -> None:
-        """Send part of the next reply. `Sent` stands for it when all of it was sent."""
         if self._state in ENDED:
             return
         self._send()
@@ -288,7 +238,6 @@ class Connection(Protocol):
             self.shared.unread.bytes += len(data)
 
     def refuse_lost(self, why: str) -> None:
-        """Close, because the server beyond has closed. why: is logged once for this address."""
         self._refuse(Refused(f"{self.client.address}: {why}", once=why))
 
     # ---- waiting

@@ -11,9 +11,10 @@ from twisted.internet.defer import Deferred
 from twisted.internet.protocol import Factory
 
 from kshim.network.addresses import unmapped
-from kshim.network.connection import Connection, Shared
+from kshim.network.connection import Connection
 from kshim.network.pace import Pace
 from kshim.network.places import Places
+from kshim.network.shared import Shared
 from kshim.network.states import Wait
 from kshim.storage.clock import Timer, TimerClock
 

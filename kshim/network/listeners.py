@@ -21,11 +21,12 @@ from kshim.configs.config import Config
 from kshim.configs.endpoint import Endpoint
 from kshim.configs.listeners import LAST_PORT, ListenerConfig
 from kshim.network.client_socket import ClientSocket
-from kshim.network.connection import Connection, Dispatch, Shared
+from kshim.network.connection import Connection
 from kshim.network.connections import Connections, Entrance
 from kshim.network.intake import Intake
 from kshim.network.pace import AddressRates, Pace
 from kshim.network.places import Limits, Places
+from kshim.network.shared import Dispatch, Shared
 from kshim.turns.rounds import Rounds
 from kshim.turns.unread import Unread
 

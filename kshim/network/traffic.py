@@ -15,8 +15,8 @@ from time import perf_counter
 from typing import Any, TypeVar
 
 from kshim.callers import Client
-from kshim.network.connection import Dispatch, Response
 from kshim.network.frames import Beginning
+from kshim.network.shared import Dispatch, Response
 from kshim.storage.durations import Durations
 from kshim.turns import Turn
 from kshim.turns.promise import Promise

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from kshim.cluster.scram import KnownUsers
     from kshim.cluster.settings import QuotaTable
     from kshim.configs.endpoint import Endpoint
-    from kshim.network.connection import Measured
     from kshim.network.gate import GateContext
     from kshim.network.renewal import Renewal
+    from kshim.network.shared import Measured
     from kshim.network.traffic import Traffic
     from kshim.server.parts import Parts
     from kshim.turns import Turn

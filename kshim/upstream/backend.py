@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
@@ -59,7 +59,6 @@ from schemas.api_key import ApiKey
 from schemas.messages.metadata import MetadataResponse
 
 if TYPE_CHECKING:
-    from kshim.cluster.broker_configs import BrokerConfigs
     from kshim.control.commands import Commands
     from kshim.faults.answers import Usual
     from kshim.server.parts import Parts
@@ -97,6 +96,7 @@ class UpstreamBackend:
         self._topics = Topics(self._contact.ask, reactor)
         self.quotas, self.users = QuotaTable(), KnownUsers()
         """Both are empty: the upstream has its own."""
+        self.broker_configs = cache(partial(broker_configs, config))
         self._mirror = Mirror(self._topics)
         self._coordinators = UpstreamCoordinators(self._contact)
         self._upstream_groups = UpstreamGroups(reactor, self._coordinators)
@@ -246,9 +246,6 @@ class UpstreamBackend:
     @property
     def answer(self) -> Callable[..., Any]:
         return self._front.answer
-
-    def broker_configs(self, node_id: int) -> BrokerConfigs:
-        return broker_configs(self._parts.config, node_id)
 
     # ---- what people see and steer
 

@@ -17,8 +17,8 @@ from twisted.internet.protocol import connectionDone
 from twisted.python.failure import Failure
 
 from kshim.network.client_socket import DirectSocket, Piece
-from kshim.network.connection import Response
 from kshim.network.frames import Beginning, Sent
+from kshim.network.shared import Response
 from kshim.storage.clock import Clock
 from kshim.turns import Turn
 from kshim.turns.promise import Afterwards, Promise

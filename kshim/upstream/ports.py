@@ -13,8 +13,7 @@ from kshim.configs.listeners import LAST_PORT
 from kshim.network.listeners import BrokerListeners, CannotListen
 
 if TYPE_CHECKING:
-    from kshim.network.beyond import Beyond
-    from kshim.network.connection import Connection
+    from kshim.network.beyond import Beyond, Near
     from kshim.network.listeners import Listener
     from kshim.server.ports import Ports
     from kshim.upstream.here import Here
@@ -28,7 +27,7 @@ class UpstreamPorts:
         self._first: dict[str, Endpoint] = {}
         """Each listener's address at index 0, by listener name. For port 0 the system has chosen the port."""
 
-    def open(self, node_id: int, index: int, new_beyond: Callable[[Connection], Beyond]) -> BrokerListeners:
+    def open(self, node_id: int, index: int, new_beyond: Callable[[Near], Beyond]) -> BrokerListeners:
         """Accept connections for a broker. `new_beyond` makes their far sides. Raises CannotListen."""
         listeners = self._ports.add(replace(self._ports.broker, node_id=node_id), index)
         try:

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from kshim.callers import Client
+from kshim.network.beyond import Near
 from kshim.network.client_socket import DirectSocket
-from kshim.network.connection import Connection
 from kshim.network.states import Wait
 from kshim.turns import Turn
 from kshim.upstream.passage import Passage
@@ -33,7 +33,7 @@ class Relays:
         self.need_whole = False
         """True while requests are looked into before they go on."""
 
-    def new(self, node_id: int, near: Connection) -> Relay:
+    def new(self, node_id: int, near: Near) -> Relay:
         """Make the relay of a new connection to the port of an upstream broker."""
         relay = self.by_client[near.client] = Relay(self, node_id, near)
         return relay
@@ -45,7 +45,7 @@ class Relay:
     It is the `Beyond` of the client's connection, and the `Client` of the passage.
     """
 
-    def __init__(self, relays: Relays, node_id: int, near: Connection) -> None:
+    def __init__(self, relays: Relays, node_id: int, near: Near) -> None:
         self._relays = relays
         self._node_id = node_id
         self._near = near

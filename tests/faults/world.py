@@ -14,7 +14,6 @@ from twisted.python.failure import Failure
 
 from kshim.control.faults import FaultSteering
 from kshim.faults.refusals import LOCAL
-from kshim.network.connection import Shared
 from kshim.network.connections import Connections, Entrance
 from kshim.network.dispatch import answer
 from kshim.network.frames import Frames, framed
@@ -22,6 +21,7 @@ from kshim.network.intake import Intake
 from kshim.network.listeners import BrokerListeners, Listener
 from kshim.network.pace import AddressRates, Pace
 from kshim.network.places import Places
+from kshim.network.shared import Shared
 from kshim.turns.promise import Promise
 from schemas.api_key import ApiKey
 from schemas.header import RequestHeader

@@ -9,8 +9,9 @@ from twisted.python.failure import Failure
 from kshim.callers import Client
 from kshim.callers.once import Once
 from kshim.configs.endpoint import Endpoint
-from kshim.network.connection import Connection, Shared
+from kshim.network.connection import Connection
 from kshim.network.intake import Intake
+from kshim.network.shared import Shared
 from kshim.turns import Turn
 from kshim.turns.promise import Promise
 from kshim.turns.rounds import Rounds

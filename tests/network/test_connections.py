@@ -17,12 +17,13 @@ from kshim.callers.once import Once
 from kshim.cluster.client_quotas import Entity
 from kshim.configs.config import PROPERTIES, Config
 from kshim.configs.reading import new_config
-from kshim.network.connection import Connection, Shared
+from kshim.network.connection import Connection
 from kshim.network.connections import LOOK_S, Connections, Entrance
 from kshim.network.intake import LOOK_S as INTAKE_LOOK_S
 from kshim.network.intake import PATIENCE_S, Intake
 from kshim.network.pace import AddressRates, Pace
 from kshim.network.places import Places
+from kshim.network.shared import Shared
 from kshim.network.states import Wait
 from kshim.quotas.connections import UNLIMITED
 from kshim.turns.rounds import Rounds

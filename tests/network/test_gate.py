@@ -18,11 +18,12 @@ from kshim.configs.endpoint import Endpoint
 from kshim.configs.listeners import ListenerConfig, SecurityProtocol
 from kshim.configs.sasl import SaslSettings
 from kshim.configs.values import Secret
-from kshim.network.connection import Connection, Shared
+from kshim.network.connection import Connection
 from kshim.network.dispatch import answer
 from kshim.network.gate import LEAST_BETWEEN_S, GateContext, Logins
 from kshim.network.gates import _new_scram
 from kshim.network.intake import Intake
+from kshim.network.shared import Shared
 from kshim.turns.rounds import Rounds
 from kshim.turns.unread import Unread
 from schemas.api_key import ApiKey

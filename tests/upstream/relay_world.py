@@ -11,8 +11,9 @@ from twisted.internet.task import Clock
 
 from kshim.callers import Client
 from kshim.callers.once import Once
-from kshim.network.connection import Connection, Shared
+from kshim.network.connection import Connection
 from kshim.network.intake import Intake
+from kshim.network.shared import Shared
 from kshim.turns import Turn
 from kshim.turns.promise import Promise
 from kshim.turns.rounds import Rounds
