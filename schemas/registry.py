@@ -76,6 +76,7 @@ VERSIONS: Final = {
     ApiKey.LIST_TRANSACTIONS: range(0, 3),
     ApiKey.LIST_CONFIG_RESOURCES: range(0, 2),
     ApiKey.CONSUMER_GROUP_HEARTBEAT: range(0, 2),
+    ApiKey.CONSUMER_GROUP_DESCRIBE: range(0, 2),
     ApiKey.DESCRIBE_TOPIC_PARTITIONS: range(0, 1),
     ApiKey.SHARE_GROUP_HEARTBEAT: range(1, 2),
     ApiKey.ADD_RAFT_VOTER: range(0, 2),

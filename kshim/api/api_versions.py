@@ -45,7 +45,8 @@ _SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 
 
 # The announced versions: those of the schemas, with the exceptions below.
-ANNOUNCED = VERSIONS | {
+_HIDDEN = frozenset((ApiKey.CONSUMER_GROUP_DESCRIBE,))
+ANNOUNCED = {key: versions for key, versions in VERSIONS.items() if key not in _HIDDEN} | {
     # Kafka also announces 0 to 2, at which it closes the connection: without them librdkafka would switch
     # compression off (KAFKA-18659).
     ApiKey.PRODUCE: range(VERSIONS[ApiKey.PRODUCE].stop),

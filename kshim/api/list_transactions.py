@@ -13,7 +13,7 @@ from twisted.internet.defer import Deferred
 
 from kshim.answering.views import CoordinatorView
 from kshim.callers import RequestContext
-from kshim.coordination.transactions.patterns import InvalidPattern, Matcher
+from kshim.coordination.patterns import InvalidPattern, Matcher
 from kshim.turns.later import Later, then
 from schemas.error_code import ErrorCode
 from schemas.messages.list_transactions import (

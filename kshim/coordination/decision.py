@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from kshim.coordination.fencing import ProducerIdAndEpoch
+from schemas.internal_topics.consumer_group_log import ConsumerGroupKey, ConsumerGroupValue
 from schemas.internal_topics.group_metadata_log import (
     GroupMetadataKey,
     GroupMetadataValue,
@@ -20,6 +21,9 @@ from schemas.internal_topics.group_metadata_log import (
 from schemas.records.end_txn_marker import EndTxnMarker
 
 ANY_NODE = -1
+
+RecordKey = GroupMetadataKey | OffsetCommitKey | ConsumerGroupKey
+RecordValue = GroupMetadataValue | OffsetCommitValue | ConsumerGroupValue
 
 
 class Caller(NamedTuple):
@@ -40,8 +44,8 @@ class Caller(NamedTuple):
 class GroupRecord(NamedTuple):
     """One record of `__consumer_offsets`; a value of None is a tombstone."""
 
-    key: GroupMetadataKey | OffsetCommitKey
-    value: GroupMetadataValue | OffsetCommitValue | None
+    key: RecordKey
+    value: RecordValue | None
 
 
 class Reply(NamedTuple):

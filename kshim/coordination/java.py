@@ -6,11 +6,13 @@ import sys
 from array import array
 from collections.abc import Callable, Collection
 from operator import mul
-from typing import Any, TypeVar
+from typing import TypeVar
 from uuid import UUID
 
-K = TypeVar("K", bound=Any)
+K = TypeVar("K")
 UTF_16 = "utf-16-le" if sys.byteorder == "little" else "utf-16-be"
+UTF_16_BIG_ENDIAN = "utf-16-be"
+"""Bytes in this encoding are sorted as Java sorts strings."""
 MASK = 0xFFFFFFFF
 MASK_64 = 0xFFFFFFFF_FFFFFFFF
 BLOCK = 256
@@ -39,7 +41,7 @@ def uuid_hash(value: UUID) -> int:
     return both >> 32 ^ both & MASK
 
 
-def in_order_of_a_hash_map(keys: Collection[K], code_of: Callable[[K], int] = string_hash) -> list[K]:
+def in_order_of_a_hash_map(keys: Collection[K], code_of: Callable[[K], int]) -> list[K]:
     """`keys` in the order in which a `HashMap` returns them after they were put in one by one.
 
     code_of: returns a key's hash code, as an unsigned 32-bit number.

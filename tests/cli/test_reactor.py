@@ -55,9 +55,7 @@ def test_nothing_is_imported_that_only_other_commands_need(imported: list[str]) 
 
 def test_what_matches_patterns_is_imported_with_the_first_pattern(imported: list[str]) -> None:
     assert "re2" not in imported
-    without = run(
-        "import sys; from kshim.coordination.transactions.patterns import Matcher;print(*sys.modules)"
-    )
+    without = run("import sys; from kshim.coordination.patterns import Matcher;print(*sys.modules)")
     assert "re2" not in without
 
 

@@ -505,7 +505,7 @@ class TestLoading:
         server.journal.holds = False
         server.commit("a", offset=7)
         for entries in server.journal.durable.values():
-            entries.insert(0, JournalBatch([(b"\x00\x08 something", b"newer")]))
+            entries.insert(0, JournalBatch([(b"\x00\x09 something", b"newer")]))
         with caplog.at_level(logging.WARNING):
             server.start()
         assert "skipped" in caplog.text

@@ -17,7 +17,7 @@ from kshim.coordination.groups.offered import SEPARATOR, Offered, Protocols, spl
 from kshim.coordination.groups.rebalance_record import Departed, Rebalance
 from kshim.coordination.groups.states import TRANSITIONS, State
 from kshim.coordination.groups.subscriptions import topics_of
-from kshim.coordination.java import in_order_of_a_hash_map
+from kshim.coordination.java import in_order_of_a_hash_map, string_hash
 from schemas.error_code import ErrorCode
 from schemas.internal_topics.group_metadata_log import GroupMetadataValue
 
@@ -190,7 +190,7 @@ class ClassicGroup:
         In a tie the protocol that comes first in Kafka's hash map of votes wins.
         """
         votes = self.votes()
-        return max(in_order_of_a_hash_map(votes), key=votes.__getitem__)
+        return max(in_order_of_a_hash_map(votes, string_hash), key=votes.__getitem__)
 
     def votes(self) -> Counter[str]:
         """The number of votes by protocol: each member votes for the first of its protocols that all members

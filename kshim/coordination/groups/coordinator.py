@@ -8,11 +8,14 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from itertools import chain
 from typing import Any
 
 from kshim.coordination.decision import Caller, Decision, GroupRecord, Reply
 from kshim.coordination.fencing import ProducerIdAndEpoch
+from kshim.coordination.groups.consumer.environment import Environment, SameConfigs
+from kshim.coordination.groups.consumer.topics import NoTopics
 from kshim.coordination.groups.draft import Surroundings
 from kshim.coordination.groups.offsets import no_id
 from kshim.coordination.groups.passing_time import keep_members, only_paces
@@ -80,9 +83,11 @@ class Coordinator:
         new_member_id: Callable[[str], str],
         partitions: int = 50,
         topic_id_of: Callable[[str], TopicId] = no_id,
+        environment: Environment | None = None,
     ) -> None:
         """topic_id_of: returns the id of a topic; it is stored with offsets whose request names the topic
-        without an id.
+        without an id. environment: what consumer groups need of the cluster; None stands for one without
+        topics.
         """
         self.settings = settings
         self.partitions = partitions
@@ -91,6 +96,9 @@ class Coordinator:
         self._pending_ids = PendingIds()
         self._surroundings = Surroundings(
             settings, self._timers, self._topics, self._pending_ids, new_member_id, topic_id_of
+        )
+        self._environment = environment or Environment(
+            SameConfigs(settings), partial(new_member_id, ""), NoTopics(), settings.group_consumer_assignors
         )
         self._shards: dict[int, Shard] = {}
 
@@ -102,7 +110,7 @@ class Coordinator:
 
     def begin_load(self, shard: int, node_id: int = 0) -> None:
         """Begin to load `shard` for the broker `node_id`; it is empty, and refuses requests until loaded."""
-        self._shards[shard] = Shard(shard, node_id, self._surroundings)
+        self._shards[shard] = Shard(shard, node_id, self._surroundings, self._environment)
 
     def load(
         self, shard: int, records: Iterable[tuple[bytes, bytes | None]], producer: ProducerIdAndEpoch | None
@@ -182,8 +190,13 @@ class Coordinator:
         return None if group is None else waits_for(group, self._timers)
 
     def topic_changed(self, topic: str, change: str, now_ms: int) -> None:
-        """Note how a topic has changed, in words: the leaders of groups that consume it will join again."""
+        """Note how a topic has changed, in words: the leaders of classic groups that consume it will join
+        again. Consumer groups get a new target, as soon as `advance` is called.
+        """
         self._topics.note(topic, change, now_ms)
+        for shard in self._shards.values():
+            if not shard.is_loading:
+                shard.topic_changed(topic, now_ms)
 
     def group_ids(self) -> list[str]:
         """All groups of the shards that are served, in no order."""

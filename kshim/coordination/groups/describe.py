@@ -40,15 +40,16 @@ def describe(group: ClassicGroup) -> DescribedGroup:
     )
 
 
-def describe_absent(group_id: str, api_version: int) -> DescribedGroup:
-    """A group that does not exist: up to v5 it is shown as Dead, without an error."""
+def describe_absent(group_id: str, api_version: int, *, is_of_another_kind: bool = False) -> DescribedGroup:
+    """A group that does not exist as a classic group: up to v5 it is shown as Dead, without an error."""
     if api_version < FIRST_VERSION_WITH_GROUP_ID_NOT_FOUND:
         return DescribedGroup(group_id=group_id, group_state=State.DEAD)
+    reason = "is not a classic group" if is_of_another_kind else "not found"
     return DescribedGroup(
         group_id=group_id,
         group_state=State.DEAD,
         error_code=ErrorCode.GROUP_ID_NOT_FOUND,
-        error_message=f"Group {group_id[:LONGEST_TOLD]} not found.",
+        error_message=f"Group {group_id[:LONGEST_TOLD]} {reason}.",
     )
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from kshim.coordination.decision import Decision, GroupRecord, Reply
+from kshim.coordination.decision import Decision, GroupRecord, RecordKey, RecordValue, Reply
 from kshim.coordination.fencing import ProducerIdAndEpoch
 from kshim.coordination.groups.classic_group import ClassicGroup
 from kshim.coordination.groups.member import Member
@@ -19,9 +19,7 @@ from kshim.coordination.groups.timers import TimerKey, TimerKind, Timers
 from kshim.coordination.groups.topic_changes import TopicChanges
 from schemas.internal_topics.group_metadata_log import (
     GroupMetadataKey,
-    GroupMetadataValue,
     OffsetCommitKey,
-    OffsetCommitValue,
     TopicId,
 )
 
@@ -76,9 +74,7 @@ class Draft:
         """Write the record of the group as it stands."""
         self._records.append(GroupRecord(GroupMetadataKey(group=group.group_id), group.to_metadata()))
 
-    def write(
-        self, key: GroupMetadataKey | OffsetCommitKey, value: GroupMetadataValue | OffsetCommitValue | None
-    ) -> None:
+    def write(self, key: RecordKey, value: RecordValue | None) -> None:
         """Write one record; a value of None is a tombstone."""
         self._records.append(GroupRecord(key, value))
 

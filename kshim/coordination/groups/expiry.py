@@ -30,11 +30,7 @@ def expire(
     partitions: the partitions to check. pending: the partitions for which open transactions have offsets;
     these offsets stay, and so does the group.
     """
-    looked_at = {
-        partition: committed[partition]
-        for partition in partitions
-        if partition in committed and partition not in pending
-    }
+    looked_at = looked_at_of(committed, pending, partitions)
     expired = _expired(draft, group, looked_at)
     for topic, index in expired:
         draft.forget_offset(group.group_id, topic, index)
@@ -44,6 +40,17 @@ def expire(
     if expired or is_deleted:
         draft.report(ExpiryReport(group.group_id, {each: looked_at[each] for each in expired}, is_deleted))
     return is_deleted
+
+
+def looked_at_of(
+    committed: Committed, pending: Collection[Partition], partitions: Iterable[Partition]
+) -> dict[Partition, OffsetCommitValue]:
+    """The offsets of those of some partitions that have one, and for which no transaction has another."""
+    return {
+        partition: committed[partition]
+        for partition in partitions
+        if partition in committed and partition not in pending
+    }
 
 
 def _expired(draft: Draft, group: ClassicGroup, committed: Committed) -> list[tuple[str, int]]:
@@ -61,13 +68,13 @@ def _expired(draft: Draft, group: ClassicGroup, committed: Committed) -> list[tu
     old = [
         partition
         for partition, value in committed.items()
-        if _is_old(value, since_ms, draft.now_ms, retention_ms)
+        if is_old(value, since_ms, draft.now_ms, retention_ms)
     ]
     subscribed = group.subscribed_topics() if old else ()
     return [] if subscribed is None else [(topic, index) for topic, index in old if topic not in subscribed]
 
 
-def _is_old(value: OffsetCommitValue, since_ms: int, now_ms: int, retention_ms: int) -> bool:
+def is_old(value: OffsetCommitValue, since_ms: int, now_ms: int, retention_ms: int) -> bool:
     """True if an offset's retention time is over.
 
     since_ms: when it started for all offsets of the group; NO_TIMESTAMP if it started at each commit.

@@ -12,25 +12,35 @@ from collections.abc import Iterable, Iterator
 
 from kshim.coordination.decision import GroupRecord
 from kshim.coordination.fencing import Fencing, ProducerIdAndEpoch
+from kshim.coordination.groups.consumer.store import ConsumerGroups
 from kshim.coordination.groups.group_offsets import GroupOffsets
 from kshim.coordination.groups.pending_offsets import Partition, PendingOffsets
-from schemas.internal_topics.group_metadata_log import GroupMetadataValue, OffsetCommitKey, OffsetCommitValue
+from schemas.internal_topics.consumer_group_log import ConsumerGroupKey, ConsumerGroupValue
+from schemas.internal_topics.group_metadata_log import (
+    GroupMetadataKey,
+    GroupMetadataValue,
+    OffsetCommitKey,
+    OffsetCommitValue,
+)
+from schemas.message import MalformedMessage
 from schemas.records.end_txn_marker import EndTxnMarker
 
 
 class HardState:
     """The records of one shard, sorted into groups, offsets and pending offsets; and its fencing."""
 
-    __slots__ = ("fencing", "groups", "offsets", "pending")
+    __slots__ = ("consumer", "fencing", "groups", "offsets", "pending")
 
     def __init__(self) -> None:
         self.groups: dict[str, GroupMetadataValue] = {}
+        self.consumer = ConsumerGroups()
         self.offsets: dict[str, GroupOffsets] = {}
         self.pending = PendingOffsets()
         self.fencing = Fencing()
 
     def replay(self, records: Iterable[GroupRecord], producer: ProducerIdAndEpoch | None = None) -> None:
-        """Apply records in the order of the log. A tombstone for an unknown key changes nothing.
+        """Apply records in the order of the log. A tombstone for an unknown key changes nothing. Records of
+        consumer groups are passed over: they are applied when they are written; see `consumer.writing`.
 
         producer: the producer whose transaction the records are part of; None if they count at once.
         """
@@ -38,6 +48,8 @@ class HardState:
             if isinstance(key, OffsetCommitKey):
                 assert value is None or isinstance(value, OffsetCommitValue)
                 self._replay_offset(key, value, producer)
+            elif not isinstance(key, GroupMetadataKey):
+                continue
             elif value is None:
                 self.groups.pop(key.group, None)
             else:
@@ -45,6 +57,21 @@ class HardState:
                 self.groups[key.group] = value
         if producer is not None:
             self.fencing.wrote(producer)
+
+    def load_consumer_record(self, key: ConsumerGroupKey, value: ConsumerGroupValue | None) -> None:
+        """Apply a stored record of a consumer group. Raises MalformedMessage if it cannot follow those
+        before.
+
+        A consumer group takes the place of a classic group that never had members; such a group is there as
+        long as it has offsets.
+        """
+        classic = self.groups.get(key.group)
+        if classic is not None and value is not None:
+            if classic.members or classic.protocol_type:
+                reason = f"group {key.group} is a classic group"
+                raise MalformedMessage(reason, api=type(key).__name__, version=0)
+            del self.groups[key.group]
+        self.consumer.load(key, value)
 
     def end_transaction(self, marker: EndTxnMarker) -> None:
         """Make a transaction's offsets count if it is committed, else forget them; note its epochs.

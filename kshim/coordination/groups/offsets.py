@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import lru_cache
+from typing import Protocol
 
 from kshim.coordination.decision import Caller
 from kshim.coordination.groups.classic_group import CONSUMER, ClassicGroup
@@ -210,11 +211,25 @@ def is_of_another_topic(value: OffsetCommitValue, topic_id: TopicId) -> bool:
     return bool(value.topic_id.int and topic_id.int) and value.topic_id != topic_id
 
 
-def validate_delete(group: ClassicGroup | None) -> ErrorCode:
-    """NONE if single offsets of `group` may be deleted, else the error. A group with members must be of
-    consumers: it is unknown which offsets other members use.
+class Subscribed(Protocol):
+    """A group of any kind whose offsets are to be deleted."""
+
+    @property
+    def group_id(self) -> str: ...
+
+    def subscribed_topics(self) -> Collection[str] | None:
+        """The topics that its members consume; None stands for every topic."""
+
+
+def validate_delete(group: Subscribed | None) -> ErrorCode:
+    """NONE if single offsets of `group` may be deleted, else the error. A classic group with members must be
+    of consumers: it is unknown which offsets other members use.
     """
-    if group is None or group.state is State.DEAD:
+    if group is None:
+        return ErrorCode.GROUP_ID_NOT_FOUND
+    if not isinstance(group, ClassicGroup):
+        return ErrorCode.NONE
+    if group.state is State.DEAD:
         return ErrorCode.GROUP_ID_NOT_FOUND
     if group.state is not State.EMPTY and group.protocol_type != CONSUMER:
         return ErrorCode.NON_EMPTY_GROUP
@@ -223,7 +238,7 @@ def validate_delete(group: ClassicGroup | None) -> ErrorCode:
 
 def delete(
     draft: Draft,
-    group: ClassicGroup,
+    group: Subscribed,
     known: Collection[Partition],
     caller: Caller,
     request: OffsetDeleteRequest,

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from kshim.coordination.decision import GroupRecord
 from schemas.internal_topics.group_metadata_log import (
-    GroupMetadataKey,
-    OffsetCommitKey,
+    UnknownKey,
     decode_key,
     decode_value,
     encode_key,
@@ -22,6 +21,4 @@ def encode_record(record: GroupRecord) -> tuple[bytes, bytes | None]:
 def decode_record(key: bytes, value: bytes | None) -> GroupRecord | None:
     """The record; None if its key is of an unknown kind. Raises MalformedMessage."""
     decoded = decode_key(key)
-    if not isinstance(decoded, OffsetCommitKey | GroupMetadataKey):
-        return None
-    return GroupRecord(decoded, decode_value(decoded, value))
+    return None if isinstance(decoded, UnknownKey) else GroupRecord(decoded, decode_value(decoded, value))

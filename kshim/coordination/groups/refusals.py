@@ -11,7 +11,10 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from kshim.coordination.decision import Caller
+from kshim.coordination.groups.consumer.requests import DescribeConsumerGroup, MemberHeartbeat
 from schemas.error_code import ErrorCode
+from schemas.messages.consumer_group_describe import DescribedGroup as DescribedConsumerGroup
+from schemas.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatResponse
 from schemas.messages.delete_groups import DeletableGroupResult
 from schemas.messages.describe_groups import DescribedGroup
 from schemas.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
@@ -112,6 +115,8 @@ GroupRequest = (
     | ForceRebalance
     | ExpireMember
     | FenceMember
+    | MemberHeartbeat
+    | DescribeConsumerGroup
 )
 """The requests about one group that a shard answers; each has a `group_id`."""
 
@@ -209,6 +214,18 @@ def _describe_group(request: DescribeGroup, caller: Caller, error: ErrorCode) ->
     return DescribedGroup(group_id=request.group_id, error_code=error)
 
 
+def _member_heartbeat(
+    request: MemberHeartbeat, caller: Caller, error: ErrorCode
+) -> ConsumerGroupHeartbeatResponse:
+    return ConsumerGroupHeartbeatResponse(error_code=error)
+
+
+def _describe_consumer_group(
+    request: DescribeConsumerGroup, caller: Caller, error: ErrorCode
+) -> DescribedConsumerGroup:
+    return DescribedConsumerGroup(group_id=request.group_id, error_code=error)
+
+
 def _delete_group(request: DeleteGroup, caller: Caller, error: ErrorCode) -> DeletableGroupResult:
     return DeletableGroupResult(group_id=request.group_id, error_code=error)
 
@@ -244,6 +261,8 @@ _REFUSALS: dict[type, Callable[[Any, Caller, ErrorCode], object]] = {
     OffsetDeleteRequest: _offset_delete,
     DescribeGroup: _describe_group,
     DeleteGroup: _delete_group,
+    MemberHeartbeat: _member_heartbeat,
+    DescribeConsumerGroup: _describe_consumer_group,
     ForceRebalance: _steered,
     ExpireMember: _steered,
     FenceMember: _steered,

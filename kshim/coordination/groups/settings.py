@@ -20,3 +20,11 @@ class Settings:
     message_max_bytes: int = 1_048_588
     offsets_retention_minutes: int = 10_080
     offsets_retention_check_interval_ms: int = 600_000
+    group_consumer_session_timeout_ms: int = 45_000
+    group_consumer_heartbeat_interval_ms: int = 5_000
+    group_consumer_max_size: int = 2_147_483_647
+    group_consumer_assignors: tuple[str, ...] = ("uniform", "range")
+    """The first one is used if no member asks for one."""
+    group_consumer_migration_policy: str = "bidirectional"
+    group_consumer_regex_refresh_interval_ms: int = 600_000
+    group_consumer_assignment_interval_ms: int = 0

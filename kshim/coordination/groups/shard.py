@@ -13,12 +13,17 @@ from kshim.coordination.decision import Caller, Decision, GroupRecord, Reply
 from kshim.coordination.fencing import ProducerIdAndEpoch
 from kshim.coordination.groups import describe, offsets, rebalance, txn_offset_commit
 from kshim.coordination.groups.classic_group import ClassicGroup
+from kshim.coordination.groups.consumer.environment import Environment
+from kshim.coordination.groups.consumer.offsets import check_fetch
+from kshim.coordination.groups.consumer.requests import DescribeConsumerGroup, MemberHeartbeat
+from kshim.coordination.groups.consumer.shard import ConsumerShard
 from kshim.coordination.groups.draft import Draft, Surroundings
 from kshim.coordination.groups.expiry import expire
 from kshim.coordination.groups.hard_state import HardState
 from kshim.coordination.groups.heartbeat import heartbeat, heartbeat_that_waits
 from kshim.coordination.groups.join_group import join_group, refuse_join
 from kshim.coordination.groups.leave_group import leave_group, unknown_members
+from kshim.coordination.groups.offsets import Subscribed
 from kshim.coordination.groups.parked import HEARTBEATS, answer_heartbeats, refuse_sync, release_heartbeat
 from kshim.coordination.groups.pending_offsets import Partition
 from kshim.coordination.groups.recording import gives_way
@@ -38,7 +43,7 @@ from kshim.coordination.groups.states import ANSWERS, State
 from kshim.coordination.groups.steering import steer
 from kshim.coordination.groups.stored_records import StoredRecords
 from kshim.coordination.groups.sync_group import sync_group
-from kshim.coordination.groups.timers import AnyTimer, ShardTimer, TimerKind
+from kshim.coordination.groups.timers import OF_CONSUMER_GROUPS, AnyTimer, ShardTimer, TimerKind
 from kshim.coordination.groups.trigger import Trigger
 from schemas.api_key import ApiKey
 from schemas.error_code import ErrorCode
@@ -83,6 +88,7 @@ class Shard:
         "_surroundings",
         "_timer",
         "_unchecked",
+        "consumer",
         "groups",
         "hard_state",
         "is_loading",
@@ -90,7 +96,9 @@ class Shard:
         "number",
     )
 
-    def __init__(self, number: int, node_id: int, surroundings: Surroundings) -> None:
+    def __init__(
+        self, number: int, node_id: int, surroundings: Surroundings, environment: Environment
+    ) -> None:
         """node_id: the broker that leads the shard; the other brokers refuse requests for it."""
         self.number = number
         self.node_id = node_id
@@ -101,6 +109,8 @@ class Shard:
         self.hard_state = HardState()
         self._stored = StoredRecords(self.hard_state)
         self.groups: dict[str, ClassicGroup] = {}
+        """The classic groups; `consumer` has the others. No id is in both."""
+        self.consumer = ConsumerShard(self.hard_state.consumer, environment)
         self.is_loading = True
 
     # ---- loading and unloading
@@ -132,7 +142,10 @@ class Shard:
         self.is_loading = False
         del self._stored
         self._schedule_expiry(draft)
+        self.consumer.finish_load(draft)
         for group_id in self.hard_state.group_ids():
+            if group_id in self.consumer.groups:
+                continue
             group = self.groups.get(group_id)
             if group is None:
                 group = self.groups[group_id] = ClassicGroup(group_id, now_ms)
@@ -148,6 +161,7 @@ class Shard:
         """Give up the groups: cancel their timers, and answer their parked requests NOT_COORDINATOR."""
         draft = Draft(self.number, self._surroundings, now_ms)
         draft.timers.cancel(self._timer)
+        self.consumer.unload(draft)
         for group in self.groups.values():
             draft.cancel_all(group)
             for member in group.members.values():
@@ -232,7 +246,10 @@ class Shard:
         """
         draft = Draft(self.number, self._surroundings, now_ms)
         group = self.groups.get(request.group_id)
-        error = offsets.validate_commit(draft, group, caller, request)
+        if group is None and request.group_id in self.consumer.groups:
+            error = self.consumer.check_commit(draft, caller, request)
+        else:
+            error = offsets.validate_commit(draft, group, caller, request)
         if error is not ErrorCode.NONE:
             return self._reply(caller, refuse(request, caller, error))
         offsets.commit(draft, caller, request)
@@ -241,14 +258,17 @@ class Shard:
     def txn_offset_commit(self, caller: Caller, request: TxnOffsetCommitRequest, now_ms: int) -> Decision:
         """See `txn_offset_commit`. Like `offset_commit`, this creates a missing group."""
         group = self.groups.get(request.group_id)
-        error = txn_offset_commit.validate_commit(group, request)
+        draft = Draft(self.number, self._surroundings, now_ms)
+        if group is None and request.group_id in self.consumer.groups:
+            error = self.consumer.check_txn_commit(draft, caller, request)
+        else:
+            error = txn_offset_commit.validate_commit(group, request)
         if error is ErrorCode.NONE:
             error = self.hard_state.fencing.check(
                 ProducerIdAndEpoch(request.producer_id, request.producer_epoch)
             )
         if error is not ErrorCode.NONE:
             return self._reply(caller, refuse(request, caller, error))
-        draft = Draft(self.number, self._surroundings, now_ms)
         txn_offset_commit.commit(draft, caller, request)
         return self._committed_or_refused(draft, caller, request)
 
@@ -261,7 +281,8 @@ class Shard:
         decision = draft.decision()
         if not offsets_fit(decision.records, draft.settings):
             return self._reply(caller, refuse(request, caller, ErrorCode.UNKNOWN_SERVER_ERROR))
-        if decision.records and request.group_id not in self.groups:
+        group_id = request.group_id
+        if decision.records and group_id not in self.groups and group_id not in self.consumer.groups:
             self.groups[request.group_id] = ClassicGroup(request.group_id, draft.now_ms)
         return decision
 
@@ -273,19 +294,27 @@ class Shard:
 
     def offset_fetch(self, caller: Caller, request: OffsetFetchRequestGroup, now_ms: int) -> Decision:
         """Answer with the committed offsets, whether or not the group exists."""
+        error = self._check_fetch(request)
+        if error is not ErrorCode.NONE:
+            return self._reply(caller, refuse(request, caller, error))
         topic_id_of = self._surroundings.topic_id_of
         return self._reply(caller, offsets.fetch(self._committed(request.group_id), request, topic_id_of))
 
     def stable_offset_fetch(self, caller: Caller, fetch: StableOffsetFetch, now_ms: int) -> Decision:
         """Like `offset_fetch`, but refuse offsets that an open transaction may still change."""
         group_id = fetch.group_id
+        error = self._check_fetch(fetch.request)
+        if error is not ErrorCode.NONE:
+            return self._reply(caller, refuse(fetch, caller, error))
         unstable = self.hard_state.pending.of_group(group_id)
         committed, topic_id_of = self._committed(group_id), self._surroundings.topic_id_of
         return self._reply(caller, offsets.fetch(committed, fetch.request, topic_id_of, unstable))
 
     def offset_delete(self, caller: Caller, request: OffsetDeleteRequest, now_ms: int) -> Decision:
         """Delete offsets that no member consumes from; the group stays, even if none are left."""
-        group = self.groups.get(request.group_id)
+        group: Subscribed | None = self.groups.get(request.group_id)
+        if group is None:
+            group = self.consumer.groups.get(request.group_id)
         error = offsets.validate_delete(group)
         if group is None or error is not ErrorCode.NONE:
             return self._reply(caller, refuse(request, caller, error))
@@ -297,12 +326,18 @@ class Shard:
         """See `describe`."""
         group = self.groups.get(request.group_id)
         if group is None:
-            return self._reply(caller, describe.describe_absent(request.group_id, caller.api_version))
+            known = request.group_id in self.consumer.groups
+            absent = describe.describe_absent(request.group_id, caller.api_version, is_of_another_kind=known)
+            return self._reply(caller, absent)
         return self._reply(caller, describe.describe(group))
 
     def delete_group(self, caller: Caller, request: DeleteGroup, now_ms: int) -> Decision:
         """Delete a group with all its offsets, if it has no members."""
         draft = Draft(self.number, self._surroundings, now_ms)
+        if request.group_id in self.consumer.groups:
+            known = self._known(request.group_id)
+            draft.reply(caller.token, self.consumer.delete_group(draft, request.group_id, known))
+            return draft.decision()
         group = self.groups.get(request.group_id)
         answer = ANSWERS[ApiKey.DELETE_GROUPS][State.DEAD if group is None else group.state]
         error = answer if isinstance(answer, ErrorCode) else ErrorCode.NONE
@@ -312,6 +347,23 @@ class Shard:
             offsets.delete_group(draft, group, self._known(request.group_id))
         draft.reply(caller.token, DeletableGroupResult(group_id=request.group_id, error_code=error))
         return draft.decision()
+
+    def consumer_heartbeat(self, caller: Caller, asked: MemberHeartbeat, now_ms: int) -> Decision:
+        """See `consumer.heartbeat`."""
+        draft = Draft(self.number, self._surroundings, now_ms)
+        self.consumer.heartbeat(draft, self.groups, caller, asked)
+        return draft.decision()
+
+    def describe_consumer_group(
+        self, caller: Caller, request: DescribeConsumerGroup, now_ms: int
+    ) -> Decision:
+        """See `consumer.describe`."""
+        classic = self.groups.get(request.group_id)
+        return self._reply(caller, self.consumer.describe(request, classic))
+
+    def topic_changed(self, topic: str, now_ms: int) -> None:
+        """See `ConsumerShard.topic_changed`."""
+        self.consumer.topic_changed(Draft(self.number, self._surroundings, now_ms), topic)
 
     def steer(
         self, caller: Caller, request: ForceRebalance | ExpireMember | FenceMember, now_ms: int
@@ -326,7 +378,8 @@ class Shard:
 
     def list_groups(self, request: ListGroupsRequest) -> Iterator[ListedGroup]:
         """The groups that pass the request's filters."""
-        return describe.list_groups(self.groups.values(), request)
+        yield from describe.list_groups(self.groups.values(), request)
+        yield from self.consumer.list_groups(request)
 
     def see(self, group_id: str) -> SeenGroup | None:
         """See `seen`."""
@@ -376,10 +429,13 @@ class Shard:
         """Do the work of one timer."""
         if isinstance(key, ShardTimer):
             return self.expire(now_ms)
+        draft = Draft(self.number, self._surroundings, now_ms)
+        if key.kind in OF_CONSUMER_GROUPS:
+            self.consumer.on_timer(draft, key)
+            return draft.decision()
         group = self.groups.get(key.group_id)
         if group is None:
             return Decision(self.number)
-        draft = Draft(self.number, self._surroundings, now_ms)
         if key.kind is TimerKind.MEMBER:
             rebalance.on_member_deadline(draft, group, key.member_id)
         elif key.kind is TimerKind.HEARTBEAT:
@@ -406,6 +462,8 @@ class Shard:
             if group is not None and expire(draft, group, committed, pending, partitions):
                 del self.groups[group_id]
                 draft.cancel_all(group)
+            if group is None:
+                self.consumer.expire(draft, group_id, committed, pending, partitions)
             checked += 1 + len(partitions)
             if checked > MOST_OFFSETS:
                 draft.timers.arm(self._timer, now_ms)
@@ -416,7 +474,7 @@ class Shard:
 
     def _to_check(self) -> Iterator[tuple[str, Sequence[Partition]]]:
         """Every group with the partitions it has offsets for, at most MOST_OFFSETS of them at a time."""
-        for group_id in tuple(self.groups):
+        for group_id in (*self.groups, *self.consumer.groups):
             partitions = tuple(self._committed(group_id))
             for start in range(0, len(partitions) or 1, MOST_OFFSETS):
                 yield group_id, partitions[start : start + MOST_OFFSETS]
@@ -427,6 +485,15 @@ class Shard:
 
     def _reply(self, caller: Caller, response: object) -> Decision:
         return Decision(self.number, (), (Reply(caller.token, response),))
+
+    def _check_fetch(self, request: OffsetFetchRequestGroup) -> ErrorCode:
+        """The error that refuses an OffsetFetch that names a member, or NONE. Only consumer groups look."""
+        if request.member_id is None and request.member_epoch < 0:
+            return ErrorCode.NONE
+        group = self.consumer.groups.get(request.group_id)
+        if group is None:
+            return ErrorCode.NONE
+        return check_fetch(group, request.member_id, request.member_epoch)
 
     def _committed(self, group_id: str) -> offsets.Committed:
         return self.hard_state.offsets.get(group_id, _NO_OFFSETS)
@@ -455,6 +522,8 @@ OPERATIONS: dict[type, Operation] = {
     ForceRebalance: Shard.steer,
     ExpireMember: Shard.steer,
     FenceMember: Shard.steer,
+    MemberHeartbeat: Shard.consumer_heartbeat,
+    DescribeConsumerGroup: Shard.describe_consumer_group,
 }
 """The method that answers each kind of request."""
 

@@ -16,6 +16,7 @@ from schemas.internal_topics.group_metadata_log import (
     GroupMetadataKey,
     GroupMetadataValue,
     OffsetCommitKey,
+    OffsetCommitValue,
 )
 from schemas.records import batch as record_batch
 
@@ -65,8 +66,9 @@ def _at_most(record: GroupRecord) -> int:
         characters += len(key.topic)
     if value is None:
         return RECORD_BYTES + UTF8_BYTES * characters
-    if not isinstance(value, GroupMetadataValue):
+    if isinstance(value, OffsetCommitValue):
         return RECORD_BYTES + UTF8_BYTES * (characters + len(value.metadata))
+    assert isinstance(value, GroupMetadataValue)
     characters += len(value.protocol_type) + len(value.protocol or "") + len(value.leader or "")
     size = RECORD_BYTES * (1 + len(value.members))
     for member in value.members:

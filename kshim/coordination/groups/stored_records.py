@@ -11,7 +11,13 @@ from collections.abc import Iterable
 from kshim.coordination.fencing import ProducerIdAndEpoch
 from kshim.coordination.groups.hard_state import HardState
 from kshim.coordination.groups.records import decode_record
-from schemas.internal_topics.group_metadata_log import OffsetCommitKey, is_plain_offset_commit
+from schemas.internal_topics.group_metadata_log import (
+    GroupMetadataKey,
+    GroupMetadataValue,
+    OffsetCommitKey,
+    OffsetCommitValue,
+    is_plain_offset_commit,
+)
 
 
 class StoredRecords:
@@ -45,7 +51,13 @@ class StoredRecords:
             if record is None:
                 unknown.append(key)
                 continue
-            state.replay((record,), producer)
-            if isinstance(record.key, OffsetCommitKey):
-                names[key[:-4]] = (record.key.group, record.key.topic)
+            it = record.key
+            if isinstance(it, OffsetCommitKey):
+                state.replay((record,), producer)
+                names[key[:-4]] = (it.group, it.topic)
+            elif isinstance(it, GroupMetadataKey):
+                state.replay((record,), producer)
+            else:
+                assert not isinstance(record.value, GroupMetadataValue | OffsetCommitValue)
+                state.load_consumer_record(it, record.value)
         return unknown

@@ -29,6 +29,22 @@ class TimerKind(IntEnum):
     """The end of a group's sync phase."""
     HEARTBEAT = 3
     """The answer to a member's parked heartbeat."""
+    SESSION = 4
+    """The end of the session of a consumer group's member."""
+    REVOCATION = 5
+    """The end of the time in which a consumer group's member has to give up partitions."""
+    REJOIN = 6
+    """The end of the time in which a classic member of a consumer group has to join again."""
+    RESYNC = 7
+    """The end of the time in which a classic member of a consumer group has to send SyncGroup."""
+    REGEX = 8
+    """A search of the topics for those that a consumer group's expressions match."""
+    TARGET = 9
+    """The computation of a consumer group's target."""
+
+
+OF_CONSUMER_GROUPS = frozenset(kind for kind in TimerKind if kind >= TimerKind.SESSION)
+"""The kinds of timers of consumer groups. The others are of classic groups."""
 
 
 class TimerKey(NamedTuple):

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from kshim.coordination.decision import Caller, Decision, GroupRecord
 from kshim.coordination.fencing import ProducerIdAndEpoch
 from kshim.coordination.groups.classic_group import ClassicGroup
+from kshim.coordination.groups.consumer.requests import DescribeConsumerGroup, MemberHeartbeat
 from kshim.coordination.groups.coordinator import Coordinator
 from kshim.coordination.groups.expiry_report import ExpiryReport
 from kshim.coordination.groups.hard_state import HardState
@@ -81,6 +82,8 @@ LATEST = {
     ForceRebalance: 0,
     ExpireMember: 0,
     FenceMember: 0,
+    MemberHeartbeat: VERSIONS[ApiKey.CONSUMER_GROUP_HEARTBEAT][-1],
+    DescribeConsumerGroup: VERSIONS[ApiKey.CONSUMER_GROUP_DESCRIBE][-1],
 }
 
 

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from kshim.coordination.decision import Caller
+from kshim.coordination.groups.consumer.requests import DescribeConsumerGroup, MemberHeartbeat
 from kshim.coordination.groups.coordinator import Coordinator
 from kshim.coordination.groups.refusals import (
     DeleteGroup,
@@ -19,6 +20,11 @@ from kshim.coordination.groups.settings import Settings
 from kshim.coordination.groups.shard import OPERATIONS
 from kshim.coordination.shards import LONG, _for_long, _for_short, partition_for
 from schemas.error_code import ErrorCode
+from schemas.messages.consumer_group_describe import DescribedGroup as DescribedConsumerGroup
+from schemas.messages.consumer_group_heartbeat import (
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+)
 from schemas.messages.delete_groups import DeletableGroupResult
 from schemas.messages.describe_groups import DescribedGroup
 from schemas.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
@@ -127,6 +133,8 @@ REQUESTS: list[Any] = [
     ForceRebalance("group"),
     ExpireMember("group", "m"),
     FenceMember("group", "i"),
+    MemberHeartbeat(ConsumerGroupHeartbeatRequest(group_id="group", member_id="m", member_epoch=1)),
+    DescribeConsumerGroup("group"),
 ]
 
 
@@ -162,6 +170,8 @@ def refusals(error: ErrorCode) -> list[Any]:
         error,
         error,
         error,
+        ConsumerGroupHeartbeatResponse(error_code=error),
+        DescribedConsumerGroup(group_id="group", error_code=error),
     ]
 
 

@@ -1,7 +1,4 @@
-"""The records of consumer groups, compared with what the classes of Kafka 4.4.0 write.
-
-Names like [178] are those of the cases that the coordinator is built from.
-"""
+"""The records of consumer groups, compared with what the classes of Kafka 4.4.0 write."""
 
 from typing import Any
 from uuid import UUID
@@ -151,7 +148,7 @@ WRITTEN: list[tuple[str, Key, str, Any]] = [
 
 @pytest.mark.parametrize(("key_data", "key", "data", "value"), WRITTEN)
 def test_178_keys_and_values_are_kafkas(key_data: str, key: Any, data: str, value: Any) -> None:
-    """[178], with the values of before Kafka 4.1 and 4.3, which lack tagged fields."""
+    """Also values of before Kafka 4.1 and 4.3, which lack tagged fields."""
     assert decode_key(bytes.fromhex(key_data)) == key
     assert encode_key(key) == bytes.fromhex(key_data)
     assert decode_value(key, bytes.fromhex(data)) == value

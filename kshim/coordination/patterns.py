@@ -1,7 +1,9 @@
-"""Matches transactional ids with the regular expression of ListTransactions (KIP-1152), in linear time.
+"""Matches names with regular expressions of clients, in linear time.
+
+Names are transactional ids in ListTransactions (KIP-1152), and topics in subscriptions (KIP-848).
 
 Apache Kafka uses RE2/J, a Java port of RE2. This module uses RE2's own Python package, and imports it when a
-request first filters by a pattern.
+request first brings a pattern.
 """
 
 from __future__ import annotations
@@ -9,7 +11,7 @@ from __future__ import annotations
 MOST_BYTES = 8 << 20
 """The memory that one expression may take, in bytes, for its compiled form and for cached states."""
 MOST_INSTRUCTIONS = 10_000
-"""The largest compiled form. Each character of an id may cost one step for each instruction, so with this
+"""The largest compiled form. Each character of a name may cost one step for each instruction, so with this
 limit the longest id takes about a second, not a minute.
 """
 CALL_STEPS = 500
@@ -21,7 +23,7 @@ class InvalidPattern(ValueError):
 
 
 class Matcher:
-    """Tests whether a whole transactional id matches a pattern."""
+    """Tests whether a whole name matches a pattern."""
 
     def __init__(self, pattern: str) -> None:
         """Raises InvalidPattern."""
@@ -39,9 +41,9 @@ class Matcher:
         if self._compiled.programsize > MOST_INSTRUCTIONS:
             raise InvalidPattern(f"more than {MOST_INSTRUCTIONS} instructions")
 
-    def steps(self, transactional_id: str) -> int:
-        """The most steps that matching an id may take, the cost of the call included."""
-        return CALL_STEPS + len(transactional_id) * int(self._compiled.programsize)
+    def steps(self, name: str) -> int:
+        """The most steps that matching a name may take, the cost of the call included."""
+        return CALL_STEPS + len(name) * int(self._compiled.programsize)
 
-    def matches(self, transactional_id: str) -> bool:
-        return self._compiled.fullmatch(transactional_id) is not None
+    def matches(self, name: str) -> bool:
+        return self._compiled.fullmatch(name) is not None

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kshim.coordination.transactions.patterns import InvalidPattern, Matcher
+from kshim.coordination.patterns import InvalidPattern, Matcher
 
 PARTS = st.recursive(
     st.sampled_from(
@@ -100,7 +100,7 @@ def test_nothing_is_kept_of_an_expression() -> None:
     """Many expressions with many states, one after the other, take no more memory than one."""
     code = """
 import random, resource
-from kshim.coordination.transactions.patterns import Matcher
+from kshim.coordination.patterns import Matcher
 text = "".join(random.Random(0).choices("ab", k=4000))
 def peak_mb(number):
     assert not Matcher(f"(?:a|b)*a.{{900}}c{number}").matches(text)

@@ -1,0 +1,205 @@
+"""The uniform assignor for members that subscribe to different topics.
+
+Members keep what they have; the rest goes to the least loaded subscribers. Then partitions move, topic by
+topic, from the most to the least loaded subscribers, until no two of a topic differ by more than one or 16
+rounds are over.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+
+from kshim.coordination.groups.consumer.assignors.spec import AssignorFailed, GroupSpec
+from kshim.coordination.groups.consumer.partitions import Assignment
+from kshim.coordination.java import in_order_of_a_hash_map, string_hash
+from schemas.internal_topics.group_metadata_log import TopicId
+
+MOST_ROUNDS = 16
+_NOBODY = -1
+
+
+def assign_unlike(group: GroupSpec) -> dict[str, Assignment]:
+    """See the module."""
+    work = _Work(group)
+    if not work.subscribers:
+        return {}
+    work.keep()
+    work.assign_the_rest()
+    work.balance()
+    return work.target()
+
+
+class _Levels:
+    """The subscribers of one topic, sorted by how many partitions they have.
+
+    `least_loaded` and `most_loaded` name the next member to get and to lose a partition. Each walks through a
+    range of members that are on one level, and goes on to the next level once all of them had their turn.
+    """
+
+    def __init__(self, members: Iterable[int], loads: list[int]) -> None:
+        self._loads = loads
+        self._members = sorted(members, key=lambda member: (loads[member], member))
+        self._low = loads[self._members[0]] - 1
+        self._low_end = self._next_low = 0
+        self._high = loads[self._members[-1]] + 1
+        self._high_start = self._high_end = len(self._members)
+        self._next_high = len(self._members) - 1
+
+    def is_balanced(self) -> bool:
+        """True if the two levels differ by at most one."""
+        return self._high - self._low <= 1
+
+    @property
+    def imbalance(self) -> int:
+        """The difference between the most and the least loaded member at first."""
+        return self._loads[self._members[-1]] - self._loads[self._members[0]]
+
+    def least_loaded(self) -> int:
+        """The next member to get a partition."""
+        if self._next_low >= self._low_end:
+            self._low += 1
+            while self._low_end < len(self._members) and self._load_at(self._low_end) == self._low:
+                self._low_end += 1
+            self._next_low = 0
+        member = self._members[self._next_low]
+        self._next_low += 1
+        return member
+
+    def most_loaded(self) -> int | None:
+        """The next member to lose a partition; None if there is none left."""
+        if self._next_high < self._high_start:
+            if self._high_end <= self._high_start and self._high_start > 0:
+                self._high = self._load_at(self._high_start - 1)
+            else:
+                self._high -= 1
+            while self._high_start > 0 and self._load_at(self._high_start - 1) == self._high:
+                self._high_start -= 1
+            self._next_high = self._high_end - 1
+        if self._next_high < 0:
+            return None
+        member = self._members[self._next_high]
+        self._next_high -= 1
+        return member
+
+    def exclude_most_loaded(self) -> None:
+        """Leave out the member that `most_loaded` returned last."""
+        at, end = self._next_high + 1, self._high_end - 1
+        self._members[at], self._members[end] = self._members[end], self._members[at]
+        self._high_end -= 1
+
+    def _load_at(self, place: int) -> int:
+        return self._loads[self._members[place]]
+
+
+class _Work:
+    """An assignment in the making. Members are numbers, in the order in which Kafka numbers them."""
+
+    def __init__(self, group: GroupSpec) -> None:
+        self._group = group
+        self._member_ids = in_order_of_a_hash_map(group.members, string_hash)
+        self._loads = [0] * len(self._member_ids)
+        self.subscribers: defaultdict[TopicId, list[int]] = defaultdict(list)
+        for number, member_id in enumerate(self._member_ids):
+            for topic_id in group.members[member_id].topic_ids:
+                self.subscribers[topic_id].append(number)
+        for topic_id in self.subscribers:
+            if topic_id not in group.partitions:
+                raise AssignorFailed(
+                    f"Members are subscribed to topic {topic_id} which doesn't exist in the topic metadata."
+                )
+        self._owners = {topic_id: [_NOBODY] * group.partitions[topic_id] for topic_id in self.subscribers}
+
+    def keep(self) -> None:
+        """Leave to each member what it had of the topics that it still subscribes to."""
+        for number, member_id in enumerate(self._member_ids):
+            member = self._group.members[member_id]
+            topic_ids = frozenset(member.topic_ids)
+            for topic_id, partitions in member.target.items():
+                if topic_id in topic_ids:
+                    self._loads[number] += len(partitions)
+                    for partition in partitions:
+                        self._owners[topic_id][partition] = number
+
+    def assign_the_rest(self) -> None:
+        """Give the partitions that nobody has to the least loaded subscribers of their topics."""
+        for topic_id in self._sorted(self.subscribers):
+            unowned = [
+                partition for partition, owner in enumerate(self._owners[topic_id]) if owner == _NOBODY
+            ]
+            if unowned:
+                levels = _Levels(self.subscribers[topic_id], self._loads)
+                for partition in unowned:
+                    self._give(topic_id, partition, levels.least_loaded())
+
+    def balance(self) -> None:
+        """Move partitions until a round has moved none, or MOST_ROUNDS rounds are over."""
+        shared = self._sorted(topic_id for topic_id, those in self.subscribers.items() if len(those) >= 2)
+        last_moved = None
+        for _ in range(MOST_ROUNDS):
+            for place, topic_id in enumerate(shared):
+                if place == last_moved:
+                    return
+                if self._balance_topic(topic_id) or last_moved is None:
+                    last_moved = place
+
+    def target(self) -> dict[str, Assignment]:
+        """The finished assignment."""
+        found: list[dict[TopicId, set[int]]] = [{} for _ in self._member_ids]
+        for topic_id, owners in self._owners.items():
+            for partition, owner in enumerate(owners):
+                if owner != _NOBODY:
+                    found[owner].setdefault(topic_id, set()).add(partition)
+        return {
+            member_id: {topic_id: frozenset(partitions) for topic_id, partitions in found[number].items()}
+            for number, member_id in enumerate(self._member_ids)
+        }
+
+    def _balance_topic(self, topic_id: TopicId) -> bool:
+        """Move partitions of one topic from its most to its least loaded subscribers; return True if one was
+        moved.
+        """
+        levels = _Levels(self.subscribers[topic_id], self._loads)
+        if levels.imbalance <= 1:
+            return False
+        owned: defaultdict[int, list[int]] = defaultdict(list)
+        for partition, owner in enumerate(self._owners[topic_id]):
+            owned[owner].append(partition)
+        has_moved = False
+        while not levels.is_balanced():
+            giver = levels.most_loaded()
+            while giver is not None and not owned.get(giver):
+                levels.exclude_most_loaded()
+                giver = levels.most_loaded()
+            if giver is None:
+                break
+            partition = owned[giver].pop()
+            taker = levels.least_loaded()
+            if levels.is_balanced():
+                break
+            self._give(topic_id, partition, taker)
+            has_moved = True
+        return has_moved
+
+    def _give(self, topic_id: TopicId, partition: int, member: int) -> None:
+        owner = self._owners[topic_id][partition]
+        if owner != _NOBODY:
+            self._loads[owner] -= 1
+        self._owners[topic_id][partition] = member
+        self._loads[member] += 1
+
+    def _sorted(self, topic_ids: Iterable[TopicId]) -> list[TopicId]:
+        """Topics with the most partitions for each subscriber first, then those with few subscribers, then by
+        id as Java compares them.
+        """
+
+        def place(topic_id: TopicId) -> tuple[float, int, int, int]:
+            subscribers = len(self.subscribers[topic_id])
+            high, low = _signed(topic_id.int >> 64), _signed(topic_id.int & 0xFFFFFFFF_FFFFFFFF)
+            return -self._group.partitions[topic_id] / subscribers, subscribers, high, low
+
+        return sorted(topic_ids, key=place)
+
+
+def _signed(number: int) -> int:
+    return number - (number >> 63 << 64)

@@ -1,0 +1,62 @@
+"""Describes consumer groups: ConsumerGroupDescribe (69)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from kshim.coordination.groups.consumer.group import ConsumerGroup
+from kshim.coordination.groups.consumer.member import Member
+from kshim.coordination.groups.consumer.partitions import Assignment as Partitions
+from kshim.coordination.groups.consumer.partitions import joined, without_epochs
+from kshim.coordination.groups.consumer.topics import Topics
+from schemas.messages.consumer_group_describe import (
+    Assignment,
+    DescribedGroup,
+    TopicPartitions,
+)
+from schemas.messages.consumer_group_describe import Member as DescribedMember
+
+CLASSIC_MEMBER = 0
+CONSUMER_MEMBER = 1
+
+
+def describe(group: ConsumerGroup, topics: Topics, assignors: Iterable[str]) -> DescribedGroup:
+    """The group and its members, as far as its topics exist."""
+    return DescribedGroup(
+        group_id=group.group_id,
+        group_state=group.state,
+        group_epoch=group.epoch,
+        assignment_epoch=group.assignment_epoch,
+        assignor_name=group.subscriptions.preferred_assignor(assignors),
+        members=tuple(
+            _described(member, group.target_of(member), topics) for member in group.members.values()
+        ),
+    )
+
+
+def _described(member: Member, target: Partitions, topics: Topics) -> DescribedMember:
+    """A member; its partitions are also those that it is still to give up (KAFKA-20431)."""
+    return DescribedMember(
+        member_id=member.member_id,
+        instance_id=member.instance_id,
+        rack_id=member.rack_id,
+        member_epoch=member.epoch,
+        client_id=member.client_id,
+        client_host=member.client_host,
+        subscribed_topic_names=tuple(sorted(member.topic_names)),
+        subscribed_topic_regex=member.regex,
+        assignment=_named(without_epochs(joined(member.assigned, member.revoking)), topics),
+        target_assignment=_named(target, topics),
+        member_type=CONSUMER_MEMBER if member.classic is None else CLASSIC_MEMBER,
+    )
+
+
+def _named(partitions: Partitions, topics: Topics) -> Assignment:
+    found = []
+    for topic_id, of_topic in partitions.items():
+        topic = topics.with_id(topic_id)
+        if topic is not None:
+            found.append(
+                TopicPartitions(topic_id=topic_id, topic_name=topic.name, partitions=tuple(sorted(of_topic)))
+            )
+    return Assignment(topic_partitions=tuple(found))

@@ -1,0 +1,138 @@
+"""A consumer group: what its records say of it. Only `replay` changes that.
+
+What is not in records is soft: parked requests, what the next refresh waits for. It does not survive a
+restart.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+
+from kshim.coordination.groups.consumer.environment import Visible, all_visible
+from kshim.coordination.groups.consumer.member import Member, MemberState
+from kshim.coordination.groups.consumer.partition_epochs import PartitionEpochs
+from kshim.coordination.groups.consumer.partitions import NOTHING, Assignment
+from kshim.coordination.groups.consumer.searching import Search
+from kshim.coordination.groups.consumer.states import GroupState
+from kshim.coordination.groups.consumer.subscriptions import Subscriptions
+
+FIRST_EPOCH = 1
+"""The group epoch of a new group, and the epoch of its empty target (KIP-1263)."""
+NO_EPOCH = -1
+
+
+def watch_nothing(topic: str, is_subscribed: bool) -> None:
+    """The `watch` of a group whose topics nobody needs to find."""
+
+
+class ConsumerGroup:
+    """One group of the consumer protocol."""
+
+    __slots__ = (
+        "_settled",
+        "assigned_ms",
+        "assignment_epoch",
+        "epoch",
+        "group_id",
+        "has_old_metadata",
+        "members",
+        "metadata_hash",
+        "partition_epochs",
+        "refresh_at",
+        "search",
+        "static_members",
+        "subscriptions",
+        "targets",
+        "visible",
+    )
+
+    def __init__(self, group_id: str, watch: Callable[[str, bool], None] = watch_nothing) -> None:
+        """watch: see `Subscriptions`."""
+        self.group_id = group_id
+        self.epoch = FIRST_EPOCH
+        self.assignment_epoch = FIRST_EPOCH
+        self.assigned_ms = 0
+        """When the target was computed; 0 if it was not."""
+        self.metadata_hash = 0
+        self.members: dict[str, Member] = {}
+        self.static_members: dict[str, str] = {}
+        """Member ids by instance id."""
+        self.targets: dict[str, Assignment] = {}
+        self.partition_epochs = PartitionEpochs()
+        self.subscriptions = Subscriptions(watch)
+        self.has_old_metadata = False
+        """True if the log holds a record of kind 4, which has to be deleted."""
+        self.refresh_at: tuple[int, int] | None = None
+        """Soft: when to look at the topics again in ms, and the group epoch when this was set; None stands
+        for at once.
+        """
+        self.search: Search | None = None
+        """Soft: the search for matches of its members' expressions that is under way."""
+        self.visible: Visible = all_visible
+        """Soft: the topics that the member may see whose heartbeat set off the next search for matches."""
+        self._settled: Counter[int] = Counter()
+        """How many Stable members there are in each epoch."""
+
+    @property
+    def state(self) -> GroupState:
+        """See `GroupState`."""
+        if not self.members:
+            return GroupState.EMPTY
+        if self.epoch > self.assignment_epoch:
+            return GroupState.ASSIGNING
+        is_stable = self._settled[self.assignment_epoch] == len(self.members)
+        return GroupState.STABLE if is_stable else GroupState.RECONCILING
+
+    def static_member(self, instance_id: str | None) -> Member | None:
+        """The member with an instance id, if there is one."""
+        member_id = None if instance_id is None else self.static_members.get(instance_id)
+        return None if member_id is None else self.members[member_id]
+
+    def target_of(self, member: Member) -> Assignment:
+        """The target of a member; nothing if none was computed for it."""
+        return self.targets.get(member.member_id, NOTHING)
+
+    def subscribed_topics(self) -> set[str]:
+        """The names of the topics that its members subscribe to."""
+        return self.subscriptions.topics()
+
+    def needs_refresh(self, now_ms: int) -> bool:
+        """True if the topics are to be looked at again: after a load, a change of a topic, or a write that
+        was lost.
+        """
+        if self.refresh_at is None:
+            return True
+        at_ms, epoch = self.refresh_at
+        return now_ms >= at_ms or self.epoch < epoch
+
+    def put_member(self, member: Member) -> None:
+        """Add a member, or put it in place of the one with its id. Raises StillOwned."""
+        old = self.members.get(member.member_id)
+        self.partition_epochs.change(old, member)
+        self.members[member.member_id] = member
+        self._note(old, member)
+
+    def remove_member(self, member_id: str) -> None:
+        """Remove a member, if it exists."""
+        old = self.members.pop(member_id, None)
+        if old is not None:
+            self.partition_epochs.change(old, None)
+            self._note(old, None)
+
+    def _note(self, old: Member | None, new: Member | None) -> None:
+        self.subscriptions.change(old, new)
+        if old is not None:
+            if old.state is MemberState.STABLE:
+                self._settled[old.epoch] -= 1
+                if not self._settled[old.epoch]:
+                    del self._settled[old.epoch]
+            is_gone = new is None or new.instance_id != old.instance_id
+            instance_id = old.instance_id
+            if is_gone and instance_id is not None and self.static_members.get(instance_id) == old.member_id:
+                del self.static_members[instance_id]
+        if new is not None:
+            if new.state is MemberState.STABLE:
+                self._settled[new.epoch] += 1
+            if new.instance_id is not None:
+                self.static_members[new.instance_id] = new.member_id

@@ -1,0 +1,106 @@
+"""Subscriptions by regular expression: when to search the topics for matches, and what follows.
+
+All expressions of a group are searched for together, in a decision of their own, so that one new topic sets
+off one rebalance.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from kshim.coordination.groups.consumer.environment import Visible
+from kshim.coordination.groups.consumer.group import ConsumerGroup
+from kshim.coordination.groups.consumer.member import Member
+from kshim.coordination.groups.consumer.refused import Refused
+from kshim.coordination.groups.consumer.searching import Search, fault_in
+from kshim.coordination.groups.consumer.subscriptions import Resolved
+from kshim.coordination.groups.consumer.targets import REFRESH_MS, assign_later, bump_if_changed
+from kshim.coordination.groups.consumer.writing import Writing
+from kshim.coordination.groups.timers import TimerKind
+from schemas.error_code import ErrorCode
+
+SHORTEST_REFRESH_MS = 10_000
+"""The topics are searched again after this long at the earliest, in ms."""
+
+
+def check_regex(it: Writing, member: Member) -> None:
+    """Refuse an expression that is invalid, unless a member uses it already."""
+    if member.regex and member.regex not in it.group.subscriptions.regexes:
+        fault = fault_in(member.regex)
+        if fault is not None:
+            raise Refused(
+                ErrorCode.INVALID_REGULAR_EXPRESSION,
+                f"SubscribedTopicRegex `{member.regex}` is not a valid regular expression: {fault}.",
+            )
+
+
+class Searched(NamedTuple):
+    """A group's expressions as a request found them."""
+
+    has_any: bool
+    resolved: int
+    """How many are resolved."""
+    last: Resolved
+
+    @classmethod
+    def of(cls, group: ConsumerGroup) -> Searched:
+        """The expressions of a group now."""
+        known = group.subscriptions
+        return cls(bool(known.regexes), len(known.resolved), known.last_resolved())
+
+
+def change_regex(it: Writing, old: Member, new: Member) -> bool:
+    """Forget the expression that a member no longer uses, if no other member does. The member's new
+    subscription is written already.
+
+    Return True if the change counts at once: the new expression is resolved, or there is none any more.
+    """
+    if old.regex == new.regex:
+        return False
+    it.forget_regexes((old.regex,))
+    return new.regex in it.group.subscriptions.resolved or not new.regex
+
+
+def maybe_search(it: Writing, before: Searched, is_new: bool, visible: Visible) -> None:
+    """Search the topics for matches soon, if there is a reason to.
+
+    before: the group as the request found it. is_new: the request brings an expression that no member used.
+    visible: the topics that the request's sender may see; others will not match.
+    """
+    used = it.group.subscriptions.regexes
+    if not (is_new or before.has_any) or not used or it.is_armed(TimerKind.REGEX):
+        return
+    since_ms = it.now_ms - before.last.timestamp_ms
+    if since_ms <= SHORTEST_REFRESH_MS:
+        return
+    has_new_topics = before.last.version < it.environment.topics.version()
+    is_old = since_ms > it.settings.group_consumer_regex_refresh_interval_ms
+    if is_new or len(used) != before.resolved or has_new_topics or is_old:
+        it.group.visible = visible
+        it.arm(TimerKind.REGEX, "", 0)
+
+
+def go_on_searching(it: Writing) -> None:
+    """Search for a moment. At the end write what each of the group's expressions matches, and a new group
+    epoch if that has changed.
+    """
+    group, topics = it.group, it.environment.topics
+    if group.search is None:
+        visible = group.visible(topics.names())
+        regexes = tuple(group.subscriptions.regexes)
+        group.search = Search(regexes, sorted(visible), topics.version(), it.now_ms)
+    if not group.search.go_on():
+        it.arm(TimerKind.REGEX, "", 0)
+        return
+    search, group.search = group.search, None
+    is_bumped = is_used = False
+    for regex, matches in search.found.items():
+        if regex in group.subscriptions.regexes:
+            is_used = True
+            known = group.subscriptions.resolved.get(regex)
+            found = frozenset(matches)
+            is_bumped = is_bumped or found != (frozenset() if known is None else known.topics)
+            it.put_regex(regex, Resolved(found, search.version, search.began_ms))
+    if is_used and bump_if_changed(it, is_bumped):
+        group.refresh_at = (it.now_ms + REFRESH_MS, group.epoch)
+    assign_later(it)

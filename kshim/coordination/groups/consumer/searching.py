@@ -1,0 +1,47 @@
+"""Searches topics for those that regular expressions match, a bounded number of steps at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+from kshim.coordination.patterns import Matcher
+
+MOST_STEPS = 20_000_000
+"""How many steps of matching are done at a time before others get their turn: at most some ms of work."""
+
+
+class Search:
+    """A search for the matches of some expressions among topics, both as they were when it began."""
+
+    def __init__(self, regexes: Collection[str], names: Collection[str], version: int, now_ms: int) -> None:
+        """version: of the cluster's topics."""
+        self.version = version
+        self.began_ms = now_ms
+        self.found: dict[str, set[str]] = {regex: set() for regex in regexes}
+        """The matches so far by expression."""
+        self._work = self._match(names)
+
+    def go_on(self) -> bool:
+        """Do a part of the work; return True if that was the last."""
+        return next(self._work, True)
+
+    def _match(self, names: Collection[str]) -> Iterator[bool]:
+        left = MOST_STEPS
+        for regex, found in self.found.items():
+            matcher = Matcher(regex)
+            for name in names:
+                left -= matcher.steps(name)
+                if matcher.matches(name):
+                    found.add(name)
+                if left <= 0:
+                    yield False
+                    left = MOST_STEPS
+
+
+def fault_in(regex: str) -> str | None:
+    """Why an expression is invalid; None if it is valid."""
+    try:
+        Matcher(regex)
+    except ValueError as fault:
+        return str(fault)
+    return None

@@ -1,0 +1,268 @@
+"""The consumer groups of one shard: finds the group of a request or a timer, and lets the rules decide."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator
+
+from kshim.coordination.decision import Caller
+from kshim.coordination.groups.classic_group import CONSUMER, ClassicGroup
+from kshim.coordination.groups.consumer.describe import describe
+from kshim.coordination.groups.consumer.environment import Environment
+from kshim.coordination.groups.consumer.fencing import fence
+from kshim.coordination.groups.consumer.group import ConsumerGroup
+from kshim.coordination.groups.consumer.heartbeat import check, heartbeat, leave
+from kshim.coordination.groups.consumer.member import JOINS, Member, MemberState
+from kshim.coordination.groups.consumer.offsets import check_commit, check_txn_commit
+from kshim.coordination.groups.consumer.refused import Refused
+from kshim.coordination.groups.consumer.regexes import go_on_searching
+from kshim.coordination.groups.consumer.requests import DescribeConsumerGroup, MemberHeartbeat
+from kshim.coordination.groups.consumer.states import GroupState
+from kshim.coordination.groups.consumer.store import ConsumerGroups
+from kshim.coordination.groups.consumer.targets import assign, refresh
+from kshim.coordination.groups.consumer.writing import Writing
+from kshim.coordination.groups.draft import Draft
+from kshim.coordination.groups.expiry import is_old, looked_at_of
+from kshim.coordination.groups.expiry_report import ExpiryReport
+from kshim.coordination.groups.offsets import NO_TIMESTAMP, Committed, too_long
+from kshim.coordination.groups.pending_offsets import Partition
+from kshim.coordination.groups.states import State
+from kshim.coordination.groups.timers import TimerKey, TimerKind
+from schemas.error_code import ErrorCode
+from schemas.internal_topics.group_metadata_log import NO_ID, TopicId
+from schemas.messages.consumer_group_describe import DescribedGroup
+from schemas.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatResponse
+from schemas.messages.delete_groups import DeletableGroupResult
+from schemas.messages.list_groups import ListedGroup, ListGroupsRequest
+from schemas.messages.offset_commit import OffsetCommitRequest, OffsetCommitRequestTopic
+from schemas.messages.txn_offset_commit import TxnOffsetCommitRequest
+
+TYPE = "consumer"
+LONGEST_TOLD = 10_000
+"""How many characters of a group id an error message may repeat; the message is at most 32767 bytes long."""
+
+
+class ConsumerShard:
+    """The consumer groups of one partition of `__consumer_offsets`. Methods put what they do into a draft."""
+
+    __slots__ = ("_environment", "_store")
+
+    def __init__(self, store: ConsumerGroups, environment: Environment) -> None:
+        self._store = store
+        self._environment = environment
+
+    @property
+    def groups(self) -> dict[str, ConsumerGroup]:
+        """The groups by their ids."""
+        return self._store.groups
+
+    # ---- loading and unloading
+
+    def finish_load(self, draft: Draft) -> None:
+        """Give each member a session, and time to give up what it has still to give up."""
+        for group in self.groups.values():
+            it = self._writing(draft, group)
+            session_ms = self._environment.configs.session_timeout_ms(group.group_id)
+            for member in group.members.values():
+                it.arm(TimerKind.SESSION, member.member_id, session_ms)
+                if member.state is MemberState.UNREVOKED_PARTITIONS:
+                    it.arm(TimerKind.REVOCATION, member.member_id, member.rebalance_timeout_ms)
+
+    def unload(self, draft: Draft) -> None:
+        """Cancel the timers of all groups."""
+        for group in self.groups.values():
+            it = self._writing(draft, group)
+            for member_id in group.members:
+                it.cancel_all(member_id)
+            it.cancel(TimerKind.REGEX)
+            it.cancel(TimerKind.TARGET)
+
+    # ---- requests
+
+    def heartbeat(
+        self, draft: Draft, classic_groups: dict[str, ClassicGroup], caller: Caller, asked: MemberHeartbeat
+    ) -> None:
+        """See `heartbeat`. classic_groups: those of the same shard."""
+        try:
+            response = self._heartbeat(draft, classic_groups, caller, asked)
+        except Refused as refused:
+            response = ConsumerGroupHeartbeatResponse(error_code=refused.error, error_message=refused.message)
+        draft.reply(caller.token, response)
+
+    def _heartbeat(
+        self, draft: Draft, classic_groups: dict[str, ClassicGroup], caller: Caller, asked: MemberHeartbeat
+    ) -> ConsumerGroupHeartbeatResponse:
+        request, group_id = asked.request, asked.group_id
+        group, classic = self.groups.get(group_id), classic_groups.get(group_id)
+        if group is not None and request.member_epoch < JOINS:
+            return leave(self._writing(draft, group), request)
+        if group is None and (request.member_epoch != JOINS or not _gives_way(classic)):
+            raise _no_group(group_id, classic, joins_or_stays=request.member_epoch >= JOINS)
+        it = self._writing(draft, group or self._store.new_group(group_id))
+        checked = check(it, caller, request)
+        if classic is not None:
+            draft.cancel_all(classic)
+            draft.forget_group(classic)
+            del classic_groups[group_id]
+        return heartbeat(it, checked, request, asked.visible)
+
+    def describe(self, request: DescribeConsumerGroup, classic: ClassicGroup | None) -> DescribedGroup:
+        """See `describe`. classic: the classic group with that id."""
+        group = self.groups.get(request.group_id)
+        if group is None:
+            refused = _no_group(request.group_id, classic, joins_or_stays=False)
+            return DescribedGroup(
+                group_id=request.group_id, error_code=refused.error, error_message=refused.message
+            )
+        topics, assignors = self._environment.topics, self._environment.assignors
+        return describe(group, topics, assignors)
+
+    def list_groups(self, request: ListGroupsRequest) -> Iterator[ListedGroup]:
+        """The groups that pass the request's filters; see `describe.list_groups` of classic groups."""
+        states = {state.strip().lower() for state in request.states_filter}
+        types = {type_.lower() for type_ in request.types_filter}
+        if types and TYPE not in types:
+            return
+        for group in self.groups.values():
+            if not states or group.state.lower() in states:
+                yield ListedGroup(
+                    group_id=group.group_id,
+                    protocol_type=CONSUMER,
+                    group_state=group.state,
+                    group_type=TYPE,
+                )
+
+    def delete_group(self, draft: Draft, group_id: str, known: Collection[Partition]) -> DeletableGroupResult:
+        """Delete a group with all its offsets, if it has no members. known: the partitions of its offsets."""
+        group = self.groups[group_id]
+        if group.state is not GroupState.EMPTY:
+            return DeletableGroupResult(group_id=group_id, error_code=ErrorCode.NON_EMPTY_GROUP)
+        for topic, index in known:
+            draft.forget_offset(group_id, topic, index)
+        self._writing(draft, group).delete_group()
+        return DeletableGroupResult(group_id=group_id)
+
+    def check_commit(self, draft: Draft, caller: Caller, request: OffsetCommitRequest) -> ErrorCode:
+        """See `check_commit`."""
+        epoch = request.generation_id_or_member_epoch
+        partitions = _written(draft, request)
+        return check_commit(
+            self.groups[request.group_id], request.member_id, epoch, caller.api_version, partitions
+        )
+
+    def check_txn_commit(self, draft: Draft, caller: Caller, request: TxnOffsetCommitRequest) -> ErrorCode:
+        """See `check_txn_commit`."""
+        return check_txn_commit(
+            self.groups[request.group_id],
+            request.member_id,
+            request.group_instance_id,
+            request.generation_id,
+            caller.api_version,
+            _written(draft, request),
+        )
+
+    def expire(
+        self,
+        draft: Draft,
+        group_id: str,
+        committed: Committed,
+        pending: Collection[Partition],
+        partitions: Iterable[Partition],
+    ) -> None:
+        """Like `expiry.expire`, if there is such a group: offsets expire only for topics that nobody
+        subscribes to, some time after they were committed.
+        """
+        group = self.groups.get(group_id)
+        if group is None:
+            return
+        looked_at = looked_at_of(committed, pending, partitions)
+        retention_ms = draft.settings.offsets_retention_minutes * 60_000
+        expired = {
+            partition: value
+            for partition, value in looked_at.items()
+            if is_old(value, NO_TIMESTAMP, draft.now_ms, retention_ms)
+            and not group.subscriptions.is_subscribed_to(partition[0])
+        }
+        for topic, index in expired:
+            draft.forget_offset(group_id, topic, index)
+        is_deleted = group.state is GroupState.EMPTY and len(expired) == len(committed) and not pending
+        if is_deleted:
+            self._writing(draft, group).delete_group()
+        if expired or is_deleted:
+            draft.report(ExpiryReport(group_id, expired, is_deleted))
+
+    # ---- time and topics
+
+    def on_timer(self, draft: Draft, key: TimerKey) -> None:
+        """Do the work of one timer, if its group and its member still exist."""
+        group = self.groups.get(key.group_id)
+        if group is None:
+            return
+        it = self._writing(draft, group)
+        if key.kind is TimerKind.REGEX:
+            go_on_searching(it)
+        elif key.kind is TimerKind.TARGET:
+            self._catch_up(it)
+        elif key.member_id in group.members:
+            member = group.members[key.member_id]
+            if _is_overdue[key.kind](member):
+                fence(it, (member,))
+
+    def topic_changed(self, draft: Draft, topic: str) -> None:
+        """Make the groups that subscribe to a topic look at it again, each in a decision of its own."""
+        for group_id in self._store.subscribed_to(topic):
+            group = self.groups[group_id]
+            group.refresh_at = None
+            self._writing(draft, group).arm(TimerKind.TARGET, "", 0)
+
+    def _catch_up(self, it: Writing) -> None:
+        """Look at the group's topics if they have changed, and compute the target if it is not the latest."""
+        if it.group.needs_refresh(it.now_ms):
+            refresh(it, is_bumped=False)
+        assign(it)
+
+    def _writing(self, draft: Draft, group: ConsumerGroup) -> Writing:
+        return Writing(draft, self._store, self._environment, group)
+
+
+def _gives_way(classic: ClassicGroup | None) -> bool:
+    """True if a consumer group may take the place of the classic one, if there is any."""
+    return classic is None or classic.state is State.EMPTY
+
+
+def _no_group(group_id: str, classic: ClassicGroup | None, *, joins_or_stays: bool) -> Refused:
+    name = group_id[:LONGEST_TOLD]
+    if classic is not None:
+        message = f"Group {name} is not a consumer group."
+    else:
+        message = f"{'Consumer group' if joins_or_stays else 'Group'} {name} not found."
+    return Refused(ErrorCode.GROUP_ID_NOT_FOUND, message)
+
+
+def _written(
+    draft: Draft, request: OffsetCommitRequest | TxnOffsetCommitRequest
+) -> Iterator[tuple[TopicId, int]]:
+    """The partitions whose offsets would be written: those whose metadata is not too long."""
+    limit = draft.settings.offset_metadata_max_bytes
+    for topic in request.topics:
+        named = topic.topic_id if isinstance(topic, OffsetCommitRequestTopic) else NO_ID
+        topic_id = named if named.int else draft.topic_id_of(topic.name)
+        for partition in topic.partitions:
+            if not too_long(partition.committed_metadata, limit):
+                yield topic_id, partition.partition_index
+
+
+def _always(member: Member) -> bool:
+    return True
+
+
+def _has_not_revoked(member: Member) -> bool:
+    return member.state is MemberState.UNREVOKED_PARTITIONS
+
+
+_is_overdue: dict[TimerKind, Callable[[Member], bool]] = {
+    TimerKind.SESSION: _always,
+    TimerKind.REVOCATION: _has_not_revoked,
+    TimerKind.REJOIN: _always,
+    TimerKind.RESYNC: _always,
+}
+"""By timer of a member: a function that returns True if the member is to be removed."""

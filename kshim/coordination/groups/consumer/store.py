@@ -1,0 +1,60 @@
+"""All consumer groups of one shard, and which of them subscribe to a topic."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from kshim.coordination.groups.consumer.group import ConsumerGroup
+from kshim.coordination.groups.consumer.partition_epochs import StillOwned
+from kshim.coordination.groups.consumer.replaying import OutOfOrder, replay
+from schemas.internal_topics.consumer_group_log import ConsumerGroupKey, ConsumerGroupValue
+from schemas.message import MalformedMessage
+
+
+class ConsumerGroups:
+    """The groups by their ids; changed by replaying records alone."""
+
+    __slots__ = ("_by_topic", "groups")
+
+    def __init__(self) -> None:
+        self.groups: dict[str, ConsumerGroup] = {}
+        self._by_topic: dict[str, set[str]] = {}
+
+    def new_group(self, group_id: str) -> ConsumerGroup:
+        """A group that exists as soon as its first record is applied."""
+        return ConsumerGroup(group_id, partial(self._watch, group_id))
+
+    def apply(self, group: ConsumerGroup, key: ConsumerGroupKey, value: ConsumerGroupValue | None) -> None:
+        """Apply a record of a group. A new group now exists, and a deleted one does not."""
+        if replay(group, key, value):
+            self.groups[group.group_id] = group
+        else:
+            del self.groups[group.group_id]
+
+    def load(self, key: ConsumerGroupKey, value: ConsumerGroupValue | None) -> None:
+        """Apply a stored record. A tombstone for a group that does not exist changes nothing.
+
+        Raises MalformedMessage if the record cannot follow those before it.
+        """
+        group = self.groups.get(key.group)
+        if group is None:
+            if value is None:
+                return
+            group = self.new_group(key.group)
+        try:
+            self.apply(group, key, value)
+        except (OutOfOrder, StillOwned) as fault:
+            raise MalformedMessage(str(fault), api=type(key).__name__, version=0) from fault
+
+    def subscribed_to(self, topic: str) -> list[str]:
+        """The ids of the groups that subscribe to a topic, in the order of the ids."""
+        return sorted(self._by_topic.get(topic, ()))
+
+    def _watch(self, group_id: str, topic: str, is_subscribed: bool) -> None:
+        if is_subscribed:
+            self._by_topic.setdefault(topic, set()).add(group_id)
+            return
+        of_topic = self._by_topic[topic]
+        of_topic.discard(group_id)
+        if not of_topic:
+            del self._by_topic[topic]

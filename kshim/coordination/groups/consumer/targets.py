@@ -1,0 +1,123 @@
+"""Keeps a group's epoch, its target and its members' partitions up to date, in this order."""
+
+from __future__ import annotations
+
+from kshim.coordination.groups.consumer.assignors.spec import GroupSpec, MemberSpec
+from kshim.coordination.groups.consumer.assignors.table import ASSIGNORS
+from kshim.coordination.groups.consumer.member import Member, MemberState
+from kshim.coordination.groups.consumer.partitions import NOTHING
+from kshim.coordination.groups.consumer.reconciliation import Owned, Step, reconcile
+from kshim.coordination.groups.consumer.topics import metadata_hash
+from kshim.coordination.groups.consumer.writing import Writing
+from kshim.coordination.groups.timers import TimerKind
+from schemas.internal_topics.group_metadata_log import TopicId
+
+REFRESH_MS = 2**31 - 1
+"""After this long, in ms, the topics are looked at even though no change of them was seen."""
+
+
+def bump_if_changed(it: Writing, is_bumped: bool) -> bool:
+    """Look at the topics that the group subscribes to. Write a new group epoch if they have changed since, or
+    if `is_bumped`; return True if that was done.
+    """
+    now = metadata_hash(it.environment.topics, it.group.subscriptions.topics())
+    if not is_bumped and now == it.group.metadata_hash:
+        return False
+    it.put_epoch(it.group.epoch + 1, now)
+    return True
+
+
+def refresh(it: Writing, is_bumped: bool) -> None:
+    """Like `bump_if_changed`; the topics need not be looked at again until they change."""
+    group = it.group
+    bump_if_changed(it, is_bumped)
+    group.refresh_at = (it.now_ms + REFRESH_MS, group.epoch)
+    if group.has_old_metadata:
+        it.forget_old_metadata()
+
+
+def assign(it: Writing) -> None:
+    """Compute a target for the group epoch, if the last one is of an earlier epoch.
+
+    `group.consumer.assignment.interval.ms` after the last target at the earliest: until then the target of an
+    earlier epoch stays.
+    """
+    group = it.group
+    if group.assignment_epoch >= group.epoch:
+        return
+    if it.now_ms < group.assigned_ms + it.environment.configs.assignment_interval_ms(group.group_id):
+        assign_later(it)
+        return
+    name = group.subscriptions.preferred_assignor(it.environment.assignors)
+    targets = ASSIGNORS[name](_spec(it))
+    for member_id in tuple(group.members):
+        target = targets.get(member_id, NOTHING)
+        if group.targets.get(member_id) != target:
+            it.put_target(member_id, target)
+    it.put_assignment_epoch(group.epoch, it.now_ms)
+    it.cancel(TimerKind.TARGET)
+
+
+def assign_later(it: Writing) -> None:
+    """Compute the target in a decision of its own, as soon as that may be done."""
+    group = it.group
+    if group.members and group.assignment_epoch < group.epoch:
+        interval_ms = it.environment.configs.assignment_interval_ms(group.group_id)
+        it.arm(TimerKind.TARGET, "", group.assigned_ms + interval_ms - it.now_ms)
+
+
+def subscribed_ids(it: Writing, member: Member) -> frozenset[TopicId]:
+    """The ids of the topics that a member subscribes to, as far as they exist."""
+    named = it.environment.topics.named
+    found = map(named, it.group.subscriptions.topics_of(member))
+    return frozenset(topic.topic_id for topic in found if topic is not None)
+
+
+def next_step(it: Writing, member: Member, owned: Owned | None = None, is_new: bool = False) -> Member:
+    """The member after one step to its target; see `reconcile`. is_new: its subscription has changed."""
+    group = it.group
+    if member.is_reconciled_to(group.assignment_epoch) and not is_new:
+        return member
+    step = Step(
+        group.assignment_epoch,
+        group.target_of(member),
+        subscribed_ids(it, member),
+        group.partition_epochs.of,
+        is_new,
+        owned,
+    )
+    return reconcile(member, step)
+
+
+def take_step(it: Writing, member: Member, owned: Owned | None, is_new: bool) -> Member:
+    """Take the member one step to its target. A member that is to give up partitions has its rebalance
+    timeout for it; classic members have other timers.
+    """
+    moved = next_step(it, member, owned, is_new)
+    if moved == member:
+        return member
+    it.put_current(moved)
+    if moved.classic is None:
+        if moved.state is MemberState.UNREVOKED_PARTITIONS:
+            it.arm(TimerKind.REVOCATION, moved.member_id, moved.rebalance_timeout_ms)
+        else:
+            it.cancel(TimerKind.REVOCATION, moved.member_id)
+    return moved
+
+
+def _spec(it: Writing) -> GroupSpec:
+    group, named = it.group, it.environment.topics.named
+    found = {name: named(name) for name in group.subscriptions.topics()}
+    ids = {name: topic.topic_id for name, topic in found.items() if topic is not None}
+    kinds: dict[frozenset[str], frozenset[TopicId]] = {}
+    members = {}
+    for member in group.members.values():
+        names = group.subscriptions.topics_of(member)
+        if names not in kinds:
+            kinds[names] = frozenset(ids[name] for name in names if name in ids)
+        members[member.member_id] = MemberSpec(kinds[names], group.target_of(member), member.instance_id)
+    return GroupSpec(
+        members,
+        {topic.topic_id: topic.partitions for topic in found.values() if topic is not None},
+        group.subscriptions.is_homogeneous(len(members)),
+    )

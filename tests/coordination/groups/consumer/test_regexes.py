@@ -1,0 +1,264 @@
+"""Subscriptions by regular expression; cases 15 and 110 to 121."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+import pytest
+
+from kshim.coordination.groups.consumer import searching
+from kshim.coordination.groups.consumer.requests import MemberHeartbeat
+from kshim.coordination.groups.consumer.subscriptions import Resolved
+from kshim.coordination.groups.timers import TimerKind
+from schemas.error_code import ErrorCode
+from schemas.internal_topics.consumer_group_log import (
+    ConsumerGroupRegularExpressionKey,
+    ConsumerGroupRegularExpressionValue,
+)
+from schemas.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
+from tests.coordination.groups.consumer.world import (
+    BAR,
+    FOO,
+    START_MS,
+    G,
+    Given,
+    World,
+    error_of,
+    held,
+    key_of,
+    owned,
+    shown,
+    stable,
+    target,
+)
+
+LONG_AGO = START_MS - 600_001
+
+
+def resolved(*topics: str, at_ms: int = START_MS, version: int = 2) -> Resolved:
+    return Resolved(frozenset(topics), version, at_ms)
+
+
+def searched(world: World) -> dict[str, tuple[str, ...]]:
+    """What the last step wrote of expressions."""
+    return {
+        key.regular_expression: value.topics
+        for key, value in world.records
+        if isinstance(key, ConsumerGroupRegularExpressionKey)
+        and isinstance(value, ConsumerGroupRegularExpressionValue)
+    }
+
+
+def using(regex: str, *topics: str, at_ms: int = START_MS) -> World:
+    """A group at epoch 10 with a member `a` that uses an expression, which matches these topics."""
+    member = stable("a", names=(), regex=regex, assigned=held(10, **dict.fromkeys(topics, (0,))))
+    wanted = target(**dict.fromkeys(topics, (0,)))
+    return running(Given(10, [(member, wanted)], resolved={regex: resolved(*topics, at_ms=at_ms)}))
+
+
+def running(given: Given) -> World:
+    """A group whose topics need not be looked at."""
+    world = World(given)
+    world.group().refresh_at = (START_MS + 2**31, 10)
+    return world
+
+
+class TestValidity:
+    @pytest.mark.parametrize("regex", ["[", "(?=a)", r"(a)\1"])
+    def test_15_an_invalid_one(self, regex: str) -> None:
+        world = World()
+        error, message = error_of(world.join("m", subscribed_topic_regex=regex))
+        assert error is ErrorCode.INVALID_REGULAR_EXPRESSION
+        assert message is not None
+        assert message.startswith(f"SubscribedTopicRegex `{regex}` is not a valid regular expression: ")
+        assert message.endswith(".")
+        assert world.groups() == {}
+
+    def test_15_it_is_not_looked_at_while_a_member_uses_it(self) -> None:
+        """A log may hold what another implementation found valid."""
+        world = using("[", "foo")
+        assert world.join("b", subscribed_topic_regex="[").error_code == 0
+
+
+class TestSearches:
+    def test_110_an_expression_that_others_use(self) -> None:
+        world = using("fo+", "foo")
+        answer = world.join("b", subscribed_topic_regex="fo+")
+        assert (answer.member_epoch, world.kinds()[:2]) == (11, [5, 3])
+
+    def test_111_a_new_expression(self) -> None:
+        world = World(Given(10, [(stable("a", names=("foo",)), {})]))
+        answer = world.join("b", subscribed_topic_regex="fo+")
+        assert (answer.member_epoch, shown(answer), world.kinds()) == (10, {}, [5, 8])
+        world.advance()
+        assert world.kinds() == [16, 3, 7, 7, 6]
+        assert searched(world) == {"fo+": ("foo",)}
+        assert world.group().subscriptions.resolved["fo+"] == resolved("foo")
+        answer = world.heartbeat("b", 10)
+        assert (answer.member_epoch, world.group().epoch) == (11, 11)
+        assert shown(answer)
+
+    def test_112_another_expression(self) -> None:
+        world = using("foo*", "foo", at_ms=LONG_AGO)
+        answer = world.heartbeat("a", 10, subscribed_topic_regex="foo*|bar*", topic_partitions=())
+        assert world.kinds() == [5, -16, 8]
+        assert (answer.member_epoch, shown(answer)) == (10, {})
+        world.advance()
+        assert world.kinds() == [16, 3, 7, 6]
+        answer = world.heartbeat("a", 10, topic_partitions=())
+        assert (answer.member_epoch, shown(answer)) == (11, {FOO: set(range(6)), BAR: {0, 1, 2}})
+
+    def test_113_the_expression_changes_before_it_was_searched_for(self) -> None:
+        world = World()
+        world.join("a", subscribed_topic_regex="fo+")
+        assert world.group().epoch == 1
+        world.heartbeat("a", 1, subscribed_topic_regex="ba.")
+        assert world.kinds() == [5, -16, 8]
+        world.advance()
+        assert searched(world) == {"ba.": ("bar",)}
+
+    def test_113_the_expression_changes_during_the_search(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(searching, "MOST_STEPS", 1)
+        world = World()
+        world.join("a", subscribed_topic_regex="fo+")
+        shard = world.coordinator._shards[0].consumer
+        assert world.group().search is None
+        it = world.coordinator.advance(world.now_ms)
+        world._note(next(it))
+        assert world.group().search is not None
+        world.heartbeat("a", 1, subscribed_topic_regex="ba.")
+        world.advance()
+        assert searched(world) == {}
+        assert shard.groups[G].subscriptions.resolved == {}
+        world.heartbeat("a", 1)
+        world.advance()
+        assert searched(world) == {"ba.": ("bar",)}
+
+    def test_114_a_new_topic(self) -> None:
+        world = using("fo.*", "foo")
+        member = stable("b", names=(), regex="f.*")
+        given = Given(
+            10,
+            [(world.member("a"), {}), (member, {})],
+            resolved={"fo.*": resolved("foo"), "f.*": resolved("foo")},
+        )
+        world.journal = list(given.records(G, world.topics))
+        world.reload()
+        world.heartbeat("a", 10)
+        world.topics.put("fob", 1)
+        world.advance(10_000)
+        world.heartbeat("a", 10)
+        world.advance()
+        assert searched(world) == {}
+        world.advance(1_000)
+        world.heartbeat("a", 10)
+        world.advance()
+        assert searched(world) == {"fo.*": ("fob", "foo"), "f.*": ("fob", "foo")}
+        assert world.kinds().count(3) == 1
+
+    def test_115_no_expression_any_more(self) -> None:
+        world = using("fo+", "foo")
+        answer = world.heartbeat("a", 10, subscribed_topic_regex="", topic_partitions=())
+        assert world.kinds() == [5, -16, 3, 7, 6, 8]
+        assert (answer.member_epoch, shown(answer)) == (11, {})
+        assert world.group().subscriptions.resolved == {}
+
+    def test_116_topics_that_the_client_may_not_see(self) -> None:
+        world = World()
+
+        def join(epoch: int, regex: str | None, seen: Collection[str]) -> Any:
+            more = {"rebalance_timeout_ms": 5_000, "topic_partitions": ()} if epoch == 0 else {}
+            request = ConsumerGroupHeartbeatRequest(
+                group_id=G, member_id="a", member_epoch=epoch, subscribed_topic_regex=regex, **more
+            )
+            return world.ask(MemberHeartbeat(request, lambda names: [name for name in names if name in seen]))
+
+        join(0, "foo|bar", ["foo"])
+        world.advance()
+        assert searched(world) == {"foo|bar": ("foo",)}
+        world.advance(10_001)
+        join(1, "foo|bar|zar", ["foo", "bar"])
+        world.advance()
+        assert searched(world) == {"foo|bar|zar": ("bar", "foo")}
+        world.advance(20_000)
+        join(world.member("a").epoch, None, ["foo"])
+        world.advance()
+        assert searched(world) == {}
+        for _ in range(15):
+            world.advance(40_000)
+            join(world.member("a").epoch, None, ["foo"])
+        world.advance()
+        assert searched(world) == {"foo|bar|zar": ("foo",)}
+
+    def test_117_a_static_member_comes_back_with_another(self) -> None:
+        member = stable("a", -2, (), held(10, foo=(0,)), regex="fo+", instance_id="i")
+        given = Given(10, [(member, target(foo=(0,)))], resolved={"fo+": resolved("foo", at_ms=LONG_AGO)})
+        world = running(given)
+        answer = world.join("b", subscribed_topic_regex="fo+|bar", instance_id="i")
+        assert world.kinds() == [-8, -7, -5, 5, 7, 8, 5, -16, 8]
+        assert (answer.member_epoch, shown(answer)) == (10, {})
+        world.advance()
+        answer = world.heartbeat("b", 10)
+        assert (answer.member_epoch, shown(answer)) == (11, {FOO: set(range(6)), BAR: {0, 1, 2}})
+
+    @pytest.mark.parametrize("expires", [False, True])
+    def test_119_the_last_member_that_used_it_is_gone(self, expires: bool) -> None:
+        world = using("fo+", "foo")
+        world.join("b", subscribed_topic_regex="fo+")
+        world.heartbeat("a", -1)
+        assert -16 not in world.kinds()
+        world.advance()
+        if expires:
+            world.advance(45_000)
+        else:
+            world.heartbeat("b", -1)
+        assert [key_of(key) for key, _ in world.records][:5] == [
+            (8, "b"),
+            (7, "b"),
+            (5, "b"),
+            (16, "fo+"),
+            (3, ""),
+        ]
+
+    def test_120_a_topic_is_created_and_deleted(self) -> None:
+        world = World()
+        del world.topics.by_name["foo"]
+        world.join("a", subscribed_topic_regex="foo*")
+        world.advance()
+        assert (world.group().epoch, searched(world)) == (1, {"foo*": ()})
+        world.topics.put("foo", 3)
+        world.advance(10_001)
+        world.heartbeat("a", 1)
+        world.advance()
+        assert shown(world.heartbeat("a", 1)) == {FOO: {0, 1, 2}}
+        assert world.member("a").epoch == 2
+        del world.topics.by_name["foo"]
+        world.coordinator.topic_changed("foo", "is deleted", world.now_ms)
+        world.advance()
+        assert shown(world.heartbeat("a", 2)) == {}
+        world.heartbeat("a", 2, topic_partitions=())
+        assert world.member("a").epoch == 3
+
+    def test_internal_topics_match_too(self) -> None:
+        world = World()
+        world.topics.put("__consumer_offsets", 50)
+        world.join("a", subscribed_topic_regex=".*")
+        world.advance()
+        assert searched(world) == {".*": ("__consumer_offsets", "bar", "foo")}
+
+    def test_a_long_search_lets_others_have_their_turn(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(searching, "MOST_STEPS", 1)
+        world = World()
+        world.join("a", subscribed_topic_regex="fo+")
+        decisions = [*world.coordinator.advance(world.now_ms)]
+        assert len(decisions) > 2
+        assert [len(each.records) for each in decisions[:2]] == [0, 0]
+
+    def test_names_and_an_expression(self) -> None:
+        world = World()
+        world.join("a", "bar", subscribed_topic_regex="fo+")
+        world.advance()
+        world.heartbeat("a", 2, topic_partitions=owned(bar=(0, 1, 2)))
+        assert set(world.member("a").assigned) == {FOO, BAR}
+        assert world.due_in(TimerKind.REGEX) is None
