@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from kshim.control.commands import Command, Commands, SteeringError
 from kshim.upstream.coordinators import ANSWER_S, UpstreamCoordinators
-from kshim.upstream.interfaces import Upstream
 from kshim.upstream.link import Link, LinkError
+from kshim.upstream.upstream_groups import WITHOUT_MEMBERS
 from schemas.error_code import ErrorCode
 from schemas.messages.describe_groups import DescribeGroupsRequest
 from schemas.messages.offset_commit import (
@@ -26,9 +26,7 @@ if TYPE_CHECKING:
 
 NEWEST_BY_NAME = 9
 """The newest version of OffsetFetch that names topics; later versions use their ids."""
-FIRST_WITH_GROUPS = 8
 DESCRIBE = 5
-WITHOUT_MEMBERS = frozenset({"Empty", "Dead", ""})
 
 OffsetRow = tuple[str, int, int]
 """Topic, partition, offset."""
@@ -37,9 +35,9 @@ OffsetRow = tuple[str, int, int]
 class Adoption:
     """Copies the offsets of groups."""
 
-    def __init__(self, upstream: Upstream, coordinators: Coordinators) -> None:
-        """coordinators: those of kshim."""
-        self._upstream = upstream
+    def __init__(self, there: UpstreamCoordinators, coordinators: Coordinators) -> None:
+        """there: the upstream's coordinators. coordinators: those of kshim."""
+        self._there = there
         self._coordinators = coordinators
 
     def commands(self) -> Commands:
@@ -51,17 +49,14 @@ class Adoption:
         Raises SteeringError.
         """
         await self._coordinators.without_members(group_id, "its offsets stay as they are")
-        there = UpstreamCoordinators(self._upstream)
         try:
-            link = await there.link(group_id)
+            link = await self._there.link(group_id)
             if isinstance(link, ErrorCode):
                 raise SteeringError(f"the upstream's coordinator of group {group_id}: {link.name}")
             await self._check_unused(link, group_id)
             topics = await self._committed(link, group_id)
         except LinkError as error:
             raise SteeringError(str(error)) from None
-        finally:
-            there.close()
         if not topics:
             raise SteeringError(f"group {group_id} has committed no offsets at the upstream")
         await self._commit(group_id, topics)

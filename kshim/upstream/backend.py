@@ -269,7 +269,6 @@ class UpstreamBackend:
             ports.broker,
             self._merged,
             self.leader,
-            self._contact,
             self._upstream_groups,
             self._topics,
             self.ends,

@@ -19,7 +19,7 @@ from twisted.python.failure import Failure
 from kshim.network.client_socket import DirectSocket, Piece
 from kshim.network.frames import Beginning, Sent
 from kshim.network.shared import Response
-from kshim.storage.clock import Clock
+from kshim.storage.clock import Timer, TimerClock
 from kshim.turns import Turn
 from kshim.turns.promise import Afterwards, Promise
 from kshim.upstream.lost import Lost, lost_by
@@ -89,7 +89,7 @@ class Passage(Reading):
 
     transport: Any
 
-    def __init__(self, client: Client, broker: str, max_response_bytes: int, clock: Clock) -> None:
+    def __init__(self, client: Client, broker: str, max_response_bytes: int, clock: TimerClock) -> None:
         """broker: the broker's name in log lines."""
         self._client = client
         self._clock = clock
@@ -101,7 +101,7 @@ class Passage(Reading):
         self._flow = Flow.FLOWING
         self._is_responding = False
         """True inside `_respond`, which goes on by itself when one of its replies makes room for more."""
-        self._aborts: Any = None
+        self._aborts: Timer | None = None
         self.session: Session | None = None
         self._collected: bytearray | None = None
         """The parts so far of a large response that is collected whole."""

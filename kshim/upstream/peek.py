@@ -1,14 +1,18 @@
-"""Reads the first bytes of a request that is only forwarded."""
+"""Reads the first bytes of a request that is only forwarded, perhaps before it is whole."""
 
 from __future__ import annotations
 
 import struct
 from typing import NamedTuple
 
+from schemas.api_key import ApiKey
+
 Frame = bytes | bytearray | memoryview
 """A request without its size, or its first bytes."""
 HEAD_BYTES = 8
 """api_key, api_version, correlation_id: the part that all versions of the header share."""
+LARGE_BYTES = 64 * 1024
+"""A Produce of this size or more may go on in parts."""
 FIRST_PRODUCE_BY_ID = 13
 """From this version on, a Produce names topics by their ids."""
 _head_at = struct.Struct(">hhi").unpack_from
@@ -59,6 +63,22 @@ def produce_head(frame: Frame, api_version: int) -> ProduceHead | None:
         return _flexible_head(frame, api_version >= FIRST_PRODUCE_BY_ID)
     except (IndexError, struct.error):
         return None
+
+
+def large_produce(size: int, start: memoryview) -> bytes | None:
+    """Return the topic (name or id) of a Produce of LARGE_BYTES or more to one topic. None for any other
+    request, and while the topic cannot be read yet.
+
+    start: the first bytes of the request. A Produce to several topics is not for this: the name of its last
+    topic may come after megabytes.
+    """
+    if size < LARGE_BYTES or len(start) < HEAD_BYTES:
+        return None
+    api_key, api_version, _ = head(start)
+    if api_key != ApiKey.PRODUCE:
+        return None
+    found = produce_head(start, api_version)
+    return None if found is None or found.topics > 1 else found.topic
 
 
 def _plain_head(frame: Frame) -> ProduceHead:

@@ -14,7 +14,7 @@ from kshim.network.client_socket import DirectSocket
 from kshim.network.states import Wait
 from kshim.turns import Turn
 from kshim.upstream.passage import Passage
-from kshim.upstream.requests import large_produce
+from kshim.upstream.peek import large_produce
 from kshim.upstream.splicing import Way, ready
 
 NewPassage = Callable[[int, "Relay"], Passage]

@@ -17,7 +17,6 @@ from kshim.upstream.elsewhere import with_other_side
 from kshim.upstream.ends import Ends
 from kshim.upstream.group_ends import GroupEnds
 from kshim.upstream.here import Here
-from kshim.upstream.interfaces import Upstream
 from kshim.upstream.offset_steering import UpstreamOffsetSteering
 from kshim.upstream.topics import Topics
 from kshim.upstream.upstream_groups import UpstreamGroups
@@ -28,7 +27,6 @@ def new_commands(
     here: Here,
     merged: Here,
     leader: Callable[[int], int],
-    upstream: Upstream,
     upstream_groups: UpstreamGroups,
     topics: Topics,
     ends: Ends,
@@ -42,7 +40,7 @@ def new_commands(
         "why": with_other_side(common["why"], upstream_groups),
         "delete-group": deletion,
         **UpstreamOffsetSteering(here.cluster, here.groups, coordinators, topics, ends).commands(),
-        **Adoption(upstream, coordinators).commands(),
+        **Adoption(upstream_groups.coordinators, coordinators).commands(),
     }
 
 

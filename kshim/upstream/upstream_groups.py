@@ -43,6 +43,8 @@ UNDER_WAY = 4
 """Limit of requests at the same time; others wait for them."""
 NEWEST = 32767
 CLASSIC = "classic"
+WITHOUT_MEMBERS = frozenset(("Empty", "Dead", ""))
+"""States of a group without members; "" is in answers with an error."""
 FIRST_LIST_WITH_TYPES = 5
 
 

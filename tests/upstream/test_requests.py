@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kshim.network.frames import Beginning, FrameError, Frames
-from kshim.upstream.requests import LARGE_BYTES, large_produce
+from kshim.upstream.peek import LARGE_BYTES, large_produce
 from tests.network.frames import frame
 from tests.upstream.produced import TOPIC_ID, produce
 

@@ -25,7 +25,7 @@ from kshim.coordination.interfaces import Groups
 from kshim.storage.clock import Timer, TimerClock, after
 from kshim.turns.slices import others_first
 from kshim.upstream.shards.mirrored import MOST_AT_ONCE, MirroredOffsets, Offset, offset_of, told_as
-from kshim.upstream.upstream_groups import DESCRIBE, FETCH, UpstreamGroups, offsets_of
+from kshim.upstream.upstream_groups import DESCRIBE, FETCH, WITHOUT_MEMBERS, UpstreamGroups, offsets_of
 from schemas.error_code import ErrorCode
 from schemas.internal_topics.group_metadata_log import OffsetCommitValue
 
@@ -48,7 +48,6 @@ GROUPS_AT_ONCE, OFFSETS_AT_ONCE = 100, 2_000
 COMPARED_AT_ONCE = 500
 RECENT_MS = 10 * 60_000
 """A younger commit is sent again whatever the upstream has: the former leader may not have sent it."""
-WITHOUT_MEMBERS = frozenset(("Empty", "Dead", ""))
 
 
 def is_due(here: OffsetCommitValue, there: Offset | None, now_ms: int, told_ms: int, renew_ms: int) -> bool:
