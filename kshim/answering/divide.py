@@ -6,9 +6,9 @@ Each function takes one pass, however many partitions a client names.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any, Protocol, TypeVar, cast
+from typing import Protocol, TypeAlias, TypeVar
 
 from twisted.internet.defer import Deferred
 
@@ -18,6 +18,7 @@ from kshim.cluster import Topic
 from kshim.turns.later import Later
 from kshim.turns.slices import SLICE_US, Slices
 from schemas.error_code import ErrorCode
+from schemas.message import Structure
 
 PARTITIONS_AT_ONCE = 500
 
@@ -27,12 +28,24 @@ class _OfPartition(Protocol):
     def partition_index(self) -> int: ...
 
 
+class _OfTopic(Structure, Protocol):
+    @property
+    def name(self) -> str: ...
+    @property
+    def partitions(self) -> Sequence[object]: ...
+
+
+class _OfTopics(Structure, Protocol):
+    @property
+    def topics(self) -> Sequence[_OfTopic]: ...
+
+
 P = TypeVar("P", bound=_OfPartition)
-T = TypeVar("T", bound=Any)
-R = TypeVar("R", bound=Any)
-A = TypeVar("A")
+T = TypeVar("T", bound=_OfTopic)
+R = TypeVar("R", bound=_OfTopics)
+A = TypeVar("A", bound=_OfTopics)
 B = TypeVar("B", bound=AnyView)
-Found = dict[object, tuple[Any, list[Any]]]
+Found: TypeAlias = dict[object, tuple[T, list[object]]]
 """By name and id: the first entry of a topic, and the partitions of all its entries."""
 
 
@@ -48,18 +61,18 @@ def divided(partitions: Iterable[P], topic: Topic | None) -> tuple[tuple[P, ...]
 
 def merged(topics: Iterable[T]) -> tuple[T, ...]:
     """One entry for each topic of a response, with the partitions of all its entries."""
-    found: Found = {}
+    found: Found[T] = {}
     _merge(found, topics)
     return _merged(found)
 
 
-def _merge(found: Found, topics: Iterable[Any]) -> None:
+def _merge(found: Found[T], topics: Iterable[T]) -> None:
     for topic in topics:
         key = topic.name, getattr(topic, "topic_id", None)
         found.setdefault(key, (topic, []))[1].extend(topic.partitions)
 
 
-def _merged(found: Found) -> tuple[Any, ...]:
+def _merged(found: Found[T]) -> tuple[T, ...]:
     return tuple(replace(topic, partitions=tuple(partitions)) for topic, partitions in found.values())
 
 
@@ -86,18 +99,18 @@ async def _in_pieces(
     answer: Callable[[B, RequestContext, R], Later[A]],
 ) -> A:
     slices = Slices(broker.rounds, context.turn)
-    found: Found = {}
+    found: Found[_OfTopic] = {}
     for some in _pieces(request.topics):
         await slices.spend(SLICE_US)
         answered = answer(broker, context, replace(request, topics=some))
-        response: Any = await answered if isinstance(answered, Deferred) else answered
+        response = await answered if isinstance(answered, Deferred) else answered
         if getattr(response, "error_code", ErrorCode.NONE):
-            return cast(A, response)
+            return response
         _merge(found, response.topics)
-    return cast(A, replace(response, topics=_merged(found)))
+    return replace(response, topics=_merged(found))
 
 
-def _pieces(topics: Iterable[Any]) -> Iterator[tuple[object, ...]]:
+def _pieces(topics: Iterable[_OfTopic]) -> Iterator[tuple[object, ...]]:
     """The topics, and parts of them, in pieces of PARTITIONS_AT_ONCE; a topic counts as one more."""
     piece: list[object] = []
     left = PARTITIONS_AT_ONCE

@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
 import jwt
 
 from kshim.authentication.tokens import Claims, TokenRefused
+
+if TYPE_CHECKING:
+    from jwt.types import Options
 
 ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
 """The algorithms with public keys. With a shared key, everybody who can check a token could make one."""
@@ -61,7 +64,7 @@ class SignedTokens:
         raise TokenRefused("no key of the JWKS file has signed it")
 
 
-def _key(given: Any) -> jwt.PyJWK | None:
+def _key(given: dict[str, object]) -> jwt.PyJWK | None:
     """Read a public key; None if its algorithm is not one of ALGORITHMS, or is unknown to PyJWT."""
     try:
         key = jwt.PyJWK(given)
@@ -74,7 +77,14 @@ def _verified(token: str, key: jwt.PyJWK, algorithm: str) -> Claims:
     """Check the signature, and return the claims. ClaimRules checks these, because it takes the time as an
     argument.
     """
-    unchecked = {f"verify_{each}": False for each in ("exp", "nbf", "iat", "aud", "iss", "sub", "jti")}
-    options = cast(Any, unchecked)  # PyJWT's type for it is private
-    claims: Claims = jwt.decode(token, key.key, algorithms=[algorithm], options=options)
+    unchecked: Options = {
+        "verify_exp": False,
+        "verify_nbf": False,
+        "verify_iat": False,
+        "verify_aud": False,
+        "verify_iss": False,
+        "verify_sub": False,
+        "verify_jti": False,
+    }
+    claims: Claims = jwt.decode(token, key.key, algorithms=[algorithm], options=unchecked)
     return claims

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 from base64 import urlsafe_b64encode
-from collections.abc import Mapping
-from typing import Any, Final
+from collections.abc import Callable, Mapping
+from typing import Final
 
 from kshim.configs.values import Secret
 
@@ -25,7 +25,7 @@ def new_token(options: Mapping[str, Secret], now_s: float) -> Secret:
     return Secret(".".join((_part({"alg": "none"}), _part(claims), "")))
 
 
-_CLAIMS: Final[Mapping[str, Any]] = {
+_CLAIMS: Final[Mapping[str, Callable[[str], object]]] = {
     "String": str,
     "Number": float,
     "List": lambda text: text[1:].split(text[:1]) if text[1:] else [],

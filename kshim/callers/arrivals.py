@@ -18,7 +18,7 @@ not noticed; its own log names the address that it cannot reach.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from kshim.callers import Client
 from kshim.callers.bounded import forget_first
@@ -42,9 +42,11 @@ QUESTIONS: Final = frozenset(
 """What clients send to any broker, as that of their bootstrap address, before they know the brokers."""
 
 
-def is_question(api_key: int, request: Any) -> bool:
+def is_question(api_key: int, request: object) -> bool:
     """True if a client may ask this of any broker. A request for a producer's first id is a question, too."""
-    return api_key in QUESTIONS or (api_key == ApiKey.INIT_PRODUCER_ID and request.transactional_id is None)
+    if api_key == ApiKey.INIT_PRODUCER_ID:
+        return getattr(request, "transactional_id", None) is None
+    return api_key in QUESTIONS
 
 
 @dataclass(slots=True)

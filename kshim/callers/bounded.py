@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TypeVar
+
+K = TypeVar("K")
+V = TypeVar("V")
 
 
-def forget_first(table: dict[Any, Any], most: int) -> None:
+def forget_first(table: dict[K, V], most: int) -> None:
     """Call it after each new entry: the earliest goes where there are more than `most`."""
     if len(table) > most:
         del table[next(iter(table))]

@@ -30,6 +30,8 @@ from schemas.api_key import ApiKey, api_title
 from schemas.error_code import ErrorCode
 from schemas.header import RequestHeader
 from schemas.message import MalformedMessage, TooManyElements
+from schemas.messages.produce import ProduceRequest
+from schemas.pieces import Pieces
 from schemas.registry import decode_request, encode_reply
 
 NO_REPLY = 0
@@ -83,11 +85,11 @@ class Usual(NamedTuple, Generic[B]):
 
     answer: Callable[..., Reply | Promise[Reply]]
     """Answers a request, with the arguments and results of `dispatch.answer`."""
-    names_in: Callable[[B, ApiKey, Any, Kind], Iterator[str]]
+    names_in: Callable[[B, ApiKey, object, Kind], Iterator[str]]
     """Returns the names of the groups, topics or members in a request. (broker, api_key, request, kind)"""
-    can_be_refused: Callable[[B, ApiKey, int, Any, ErrorCode], bool]
+    can_be_refused: Callable[[B, ApiKey, int, object, ErrorCode], bool]
     """Returns True if the answer has a place for the error. (broker, api_key, version, request, error)"""
-    refused: Callable[[B, RequestContext, ApiKey, Any, ErrorCode, str | None], object]
+    refused: Callable[[B, RequestContext, ApiKey, object, ErrorCode, str | None], object]
     """Returns, or promises, a response with the error. (broker, context, api_key, request, error, topic)"""
     need_whole: Callable[[bool], object] = lambda _: None
     """Called with True when faults need requests whole from now on, to look into them; else with False."""
@@ -103,7 +105,7 @@ class Request(NamedTuple, Generic[B]):
     client: Client
     turn: Turn
     header: RequestHeader
-    body: Any
+    body: object
     rule: Rule
     usual: Usual[B]
 
@@ -187,7 +189,7 @@ class FaultyAnswers(Generic[B]):
 async def _error(request: Request[B], error: Error) -> Reply:
     broker, header, client = request.broker, request.header, request.client
     api_key = ApiKey(header.api_key)
-    if api_key is ApiKey.PRODUCE and request.body.acks == NO_REPLY:
+    if isinstance(request.body, ProduceRequest) and request.body.acks == NO_REPLY:
         raise request.closed()  # as Kafka does: without an answer the producer would never learn of the error
     context = RequestContext(
         header.api_version,
@@ -237,7 +239,7 @@ async def _stall(request: Request[B], stall: Stall) -> Reply:
 
 
 async def _slow(request: Request[B], slow: Slow) -> Reply:
-    def ms(frame: bytes | bytearray | Any) -> float:
+    def ms(frame: bytes | bytearray | Pieces) -> float:
         return 1000 * len(frame) / slow.bytes_per_s
 
     reply = await _taken_in(request, ms(request.frame))

@@ -167,14 +167,14 @@ def fault_of(given: Mapping[str, Any]) -> Fault:
     )
 
 
-def _check(key: str, value: Any) -> None:
+def _check(key: str, value: object) -> None:
     """Raise WrongFault if a value has the wrong type, or is beyond its limits."""
     if key in LIMITS:
         least, most = LIMITS[key]
-        if type(value) is not int or not least <= value <= most:
+        if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
             raise WrongFault(f"{key}={value}: expected a whole number from {least} to {most}")
     elif key == "probability":
-        if type(value) not in (int, float) or not 0 < value <= 1:
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= 1:
             raise WrongFault(f"{key}={value}: expected a number above 0, up to 1")
     elif key in ("drop", "once"):
         if value is not True:
@@ -219,10 +219,10 @@ def _error(name: str) -> ErrorCode:
     return found
 
 
-def _not_there(what: str, name: str, near: Collection[str], all_names: Collection[str]) -> str:
+def _not_there(kind: str, name: str, near: Collection[str], all_names: Collection[str]) -> str:
     if near:
-        return f"no {what} {name}; did you mean {' or '.join(near)}?"
-    return f"no {what} {name}; there are {', '.join(all_names)}"
+        return f"no {kind} {name}; did you mean {' or '.join(near)}?"
+    return f"no {kind} {name}; there are {', '.join(all_names)}"
 
 
 def _folded(name: str) -> str:

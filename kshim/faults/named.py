@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from enum import Enum
 from functools import cache
-from typing import Any, Final
+from typing import Final
 
 from schemas.api_key import ApiKey
 from schemas.message import definition
@@ -54,9 +54,9 @@ def names(api_key: ApiKey, kind: Kind) -> tuple[Path, ...]:
     return found + _ELSEWHERE.get((api_key, kind), ())
 
 
-def named(api_key: ApiKey, kind: Kind, request: Any) -> Iterator[object]:
+def named(api_key: ApiKey, kind: Kind, request: object) -> Iterator[object]:
     """The names in a request. Topics that are named by id come as UUIDs."""
-    if api_key is ApiKey.FIND_COORDINATOR and request.key_type != _GROUP_KEY:
+    if api_key is ApiKey.FIND_COORDINATOR and getattr(request, "key_type", None) != _GROUP_KEY:
         return
     for path in names(api_key, kind):
         yield from _values(request, path)

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
+from uuid import UUID
 
 from kshim.answering import Broker
 from kshim.answering import error_answers as errors
@@ -32,7 +33,7 @@ from schemas.messages.metadata import (
 )
 
 
-def names_in(cluster: KnownCluster, api_key: ApiKey, request: Any, kind: Kind) -> Iterator[str]:
+def names_in(cluster: KnownCluster, api_key: ApiKey, request: object, kind: Kind) -> Iterator[str]:
     """The names of the groups, topics or members in a request."""
     for each in named(api_key, kind, request):
         name = each if isinstance(each, str) else _name(cluster, each)
@@ -40,21 +41,21 @@ def names_in(cluster: KnownCluster, api_key: ApiKey, request: Any, kind: Kind) -
             yield name
 
 
-def _names_in(broker: Broker, api_key: ApiKey, request: Any, kind: Kind) -> Iterator[str]:
+def _names_in(broker: Broker, api_key: ApiKey, request: object, kind: Kind) -> Iterator[str]:
     """The same, with the topics of a Fetch that its session knows."""
     yield from names_in(broker.cluster, api_key, request, kind)
-    if api_key is ApiKey.FETCH and kind is Kind.TOPIC:
+    if isinstance(request, FetchRequest) and kind is Kind.TOPIC:
         for cached in broker.fetch_sessions.partitions_of(request.session_id):
             if (name := _name_of(broker, cached)) is not None:
                 yield name
 
 
-def _can_be_refused(broker: Broker, api_key: ApiKey, version: int, request: Any, error: ErrorCode) -> bool:
+def _can_be_refused(broker: Broker, api_key: ApiKey, version: int, request: object, error: ErrorCode) -> bool:
     """True if the answer to this request has a place for the error."""
     is_inside = not errors.is_at_top(api_key, version, error)
-    if api_key is ApiKey.FETCH and is_inside:
+    if isinstance(request, FetchRequest) and is_inside:
         return bool(request.topics or broker.fetch_sessions.partitions_of(request.session_id))
-    if api_key is ApiKey.METADATA and is_inside:
+    if isinstance(request, MetadataRequest) and is_inside:
         return bool(request.topics or (_asks_for_all(version, request) and broker.cluster.topics))
     return errors.has_place(api_key, version, request, error)
 
@@ -63,15 +64,15 @@ async def _refused(
     broker: Broker,
     context: RequestContext,
     api_key: ApiKey,
-    request: Any,
+    request: object,
     error: ErrorCode,
     topic: str | None,
 ) -> object:
     """Return the response. topic: the only topic that Fetch and Metadata give the error; None for all."""
     is_inside = not errors.is_at_top(api_key, context.api_version, error)
-    if api_key is ApiKey.FETCH and is_inside:
+    if isinstance(request, FetchRequest) and is_inside:
         return _fetch(broker, context.api_version, request, error, topic)
-    if api_key is ApiKey.METADATA and is_inside:
+    if isinstance(request, MetadataRequest) and is_inside:
         return await _metadata(broker, context, request, error, topic)
     return errors.answer(api_key, context.api_version, request, error)
 
@@ -83,15 +84,15 @@ def _fetch(
     session = broker.fetch_sessions.open(request, version >= FIRST_VERSION_BY_TOPIC_ID, broker.now_ms())
     if isinstance(session, ErrorCode):
         return FetchResponse(error_code=session)
-    told = []
+    answered = []
     for cached in session.partitions():
         if topic in (None, _name_of(broker, cached)):
             data = refusal(cached.wanted.partition, error)
             session.failed(cached, data)
-            told.append(_entry(cached, data))
+            answered.append(_entry(cached, data))
         elif session.id == NO_SESSION:  # the answer must have all requested partitions
-            told.append(_entry(cached, refusal(cached.wanted.partition, ErrorCode.NONE)))
-    return FetchResponse(session_id=session.id, responses=tuple(told))
+            answered.append(_entry(cached, refusal(cached.wanted.partition, ErrorCode.NONE)))
+    return FetchResponse(session_id=session.id, responses=tuple(answered))
 
 
 def _entry(cached: CachedPartition, data: PartitionData) -> FetchableTopicResponse:
@@ -141,9 +142,9 @@ def _name_of(broker: Broker, cached: CachedPartition) -> str | None:
     return cached.topic.name or _name(broker.cluster, cached.topic.topic_id)
 
 
-def _name(cluster: KnownCluster, topic_id: Any) -> str | None:
+def _name(cluster: KnownCluster, topic_id: object) -> str | None:
     """The name of a topic by its id; None if there is no such topic."""
-    topic = cluster.topic_by_id(topic_id)
+    topic = cluster.topic_by_id(topic_id) if isinstance(topic_id, UUID) else None
     return None if topic is None else topic.name
 
 

@@ -9,7 +9,7 @@ open in the partition.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 from kshim.callers import RequestContext
 from kshim.cluster.changes import TopicPartition
@@ -140,7 +140,7 @@ def _ask(
 ) -> Later[Errors]:
     """Ask at most `tries` times, and return the error of each partition."""
 
-    def answered(response: AddPartitionsToTxnResponse) -> Any:
+    def answered(response: AddPartitionsToTxnResponse) -> Later[Errors]:
         errors = _errors(response)
         if tries == 1 or ErrorCode.CONCURRENT_TRANSACTIONS not in errors.values():
             return errors

@@ -6,7 +6,7 @@ partition_no without appends is an empty log.
 """
 
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 from twisted.internet.defer import Deferred
 
@@ -84,15 +84,18 @@ class TimestampOffset(NamedTuple):
     leader_epoch: int
 
 
+StepResult = TimestampOffset | int | None
+
+
 class Step(NamedTuple):
     """A part of a search. `do()` may be called on any thread."""
 
     cost_us: int
     """About how long `do()` takes, in microseconds."""
-    do: Callable[[], object] = lambda: None
+    do: Callable[[], StepResult] = lambda: None
 
 
-Search = Generator[Step, Any, TimestampOffset | None]
+Search = Generator[Step, StepResult, TimestampOffset | None]
 """A generator of steps. The caller sends it the result of each step; it returns the record that was found."""
 
 

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator
 from functools import partial
-from typing import Any
 
 from kshim.storage.chunk import Seek, first_since
-from kshim.storage.interfaces import Search, Step, TimestampOffset
+from kshim.storage.interfaces import Search, Step, StepResult, TimestampOffset
 from schemas.records.batch import (
     COMPRESSION_MASK,
     CorruptRecordBatch,
@@ -29,10 +28,8 @@ def offset_for_time(seek: Seek, start: int, end: int, timestamp_ms: int) -> Sear
     while low < end and (chunk := seek(low)) is not None:
         for batch in batches(chunk.batches):
             if decode_header(batch).max_timestamp >= timestamp_ms:
-                found: TimestampOffset | None = yield Step(
-                    _cost_us(batch), partial(_first_since, batch, start, timestamp_ms)
-                )
-                if found is not None:
+                found = yield Step(_cost_us(batch), partial(_first_since, batch, start, timestamp_ms))
+                if isinstance(found, TimestampOffset):
                     return found
         low = chunk.last_offset + 1
         yield Step(CHUNK_COST_US)
@@ -52,19 +49,18 @@ def max_timestamp(seek: Seek, start: int, end: int) -> Search:
     return found
 
 
-def _largest_timestamp(seek: Seek, start: int, end: int) -> Generator[Step, Any, int | None]:
+def _largest_timestamp(seek: Seek, start: int, end: int) -> Generator[Step, StepResult, int | None]:
     """Find the largest timestamp between the offsets `start` and `end`; None if there are no records."""
     largest: int | None = None
     low = start
     while low < end and (chunk := seek(low)) is not None:
         for batch in batches(chunk.batches):
             header = decode_header(batch)
-            if header.base_offset >= start:
-                timestamp_ms = header.max_timestamp if header.records_count else None
-            else:
-                timestamp_ms = yield Step(_cost_us(batch), partial(_largest_since, batch, start))
-            if timestamp_ms is not None and (largest is None or timestamp_ms > largest):
-                largest = timestamp_ms
+            found: StepResult = header.max_timestamp if header.records_count else None
+            if header.base_offset < start:
+                found = yield Step(_cost_us(batch), partial(_largest_since, batch, start))
+            if isinstance(found, int) and (largest is None or found > largest):
+                largest = found
         low = chunk.last_offset + 1
         yield Step(CHUNK_COST_US)
     return largest
