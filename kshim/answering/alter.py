@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, TypeVar
+from typing import Protocol, TypeVar
 
 from twisted.internet.defer import Deferred
 
@@ -24,7 +24,12 @@ COUNTED_AT_ONCE = 5_000
 NOT_STORED = Refusal(ErrorCode.KAFKA_STORAGE_ERROR, "The configs could not be stored.")
 
 
-def cost_us(resource: Any) -> int:
+class HasConfigs(Protocol):
+    @property
+    def configs(self) -> Sequence[object]: ...
+
+
+def cost_us(resource: HasConfigs) -> int:
     """The most that reading one resource of a request may cost, in µs."""
     return RESOURCE_US + CONFIG_US * len(resource.configs)
 

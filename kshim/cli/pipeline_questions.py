@@ -277,11 +277,11 @@ def _put(rows: DataFrame, out: Out, *, append: bool) -> None:
         rows.write.mode("append" if append else "error").saveAsTable(out.name)
 
 
-def _print(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> None:
+def _print(columns: Sequence[str], rows: Iterable[Mapping[str, object]]) -> None:
     print_table(columns, [[_text(row[name]) for name in columns] for row in rows])
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     if value is None:
         return "-"
     if isinstance(value, datetime):
@@ -291,6 +291,6 @@ def _text(value: Any) -> str:
     if isinstance(value, list):
         clients = (f"{client.client_id}@{client.client_host.removeprefix('/')}" for client in value)
         return ", ".join(clients) or "-"
-    if hasattr(value, "asDict"):
+    if isinstance(value, tuple):
         return " to ".join(_text(part) for part in value)
     return str(value)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import click
 from twisted.internet.defer import Deferred
@@ -18,7 +17,7 @@ from kshim.control.users import UserSteering
 from kshim.storage.embedded import EmbeddedStore
 from kshim.storage.interfaces import StorageError
 
-Question = Sequence[object]
+Question = tuple[str, *tuple[object, ...]]
 """The name of a command of UserSteering, followed by its arguments."""
 
 
@@ -31,7 +30,7 @@ def ask_data_dir(data_dir: Path, questions: Sequence[Question]) -> list[object]:
     if not data_dir.is_dir() and all(command != "put-user" for command, *_ in questions):
         raise click.ClickException(f"there is no data directory {data_dir}; name it with --data-dir")
     reactor = import_reactor()
-    found: list[Any] = []
+    found: list[list[object] | Failure] = []
 
     def begin() -> None:
         answers = Deferred.fromCoroutine(_answers(EmbeddedStore(data_dir, reactor), questions))
@@ -44,11 +43,10 @@ def ask_data_dir(data_dir: Path, questions: Sequence[Question]) -> list[object]:
         if isinstance(outcome.value, SteeringError | StorageError):
             raise click.ClickException(str(outcome.value))
         outcome.raiseException()
-    answers: list[Any] = outcome
-    return answers
+    return outcome
 
 
-async def _answers(store: EmbeddedStore, questions: Sequence[Question]) -> list[Any]:
+async def _answers(store: EmbeddedStore, questions: Sequence[Question]) -> list[object]:
     """Open the store, and run the commands. Raises SteeringError, StorageError."""
     store.open()
     try:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TextIO
 
 import click
 
@@ -22,6 +21,9 @@ from kshim.cli.lines import print_line
 from kshim.cli.tables import print_table
 from kshim.control.client import FILE_NAME, ControlError, NoServer, ask
 
+if TYPE_CHECKING:
+    from kshim.cli.stored_users import Question
+
 _MECHANISMS = [each.value for each in ScramMechanism]
 
 
@@ -31,7 +33,7 @@ class Users(NamedTuple):
     data_dir: Path
     control: Path | None
 
-    def ask(self, *questions: Sequence[Any]) -> list[Any]:
+    def ask(self, *questions: Question) -> list[object]:
         """Run commands, each with its arguments, and return their results. Raises ClickException."""
         path = self.control or self.data_dir / FILE_NAME
         try:
@@ -81,7 +83,8 @@ _mechanism = click.option(
 @_of_users
 def list_users(of: Users, as_json: bool) -> None:
     """List the users."""
-    (found,) = of.ask(["list-users"])
+    (found,) = of.ask(("list-users",))
+    assert isinstance(found, list)
     if as_json:
         click.echo(json.dumps(found))
         return
@@ -106,14 +109,16 @@ def list_users(of: Users, as_json: bool) -> None:
 )
 @_mechanism
 @_of_users
-def add(of: Users, name: str, password_file: Any, iterations: int, mechanisms: tuple[str, ...]) -> None:
+def add(
+    of: Users, name: str, password_file: TextIO | None, iterations: int, mechanisms: tuple[str, ...]
+) -> None:
     """Add the user NAME with a password, or replace the password of NAME."""
     password = _password(name, password_file)
-    questions = []
+    questions: list[Question] = []
     for mechanism in map(ScramMechanism, dict.fromkeys(mechanisms)):
         salt = new_salt()
         salted = salted_password(mechanism, password, salt, iterations)
-        questions.append(["put-user", name, mechanism.value, iterations, salt.hex(), salted.hex()])
+        questions.append(("put-user", name, mechanism.value, iterations, salt.hex(), salted.hex()))
     of.ask(*questions)
     print_line(f"{name} may authenticate with {' and '.join(dict.fromkeys(mechanisms))}")
 
@@ -125,14 +130,14 @@ def add(of: Users, name: str, password_file: Any, iterations: int, mechanisms: t
 def remove(of: Users, name: str, mechanisms: tuple[str, ...]) -> None:
     """Remove NAME's password. Open connections stay open."""
     asked = list(dict.fromkeys(mechanisms))
-    were_there = of.ask(*(["remove-user", name, each] for each in asked))
+    were_there = of.ask(*(("remove-user", name, each) for each in asked))
     removed = [each for each, was_there in zip(asked, were_there, strict=True) if was_there]
     if not removed:
         raise click.ClickException(f"there is no user {name} with {' or '.join(asked)}")
     print_line(f"{name} may no longer authenticate with {' and '.join(removed)}")
 
 
-def _password(name: str, file: Any) -> str:
+def _password(name: str, file: TextIO | None) -> str:
     """Read the password from a file, or ask the user for it. Raises ClickException."""
     if file is None and not sys.stdin.isatty():
         raise click.ClickException("expected --password-file, as nobody can be asked for the password here")

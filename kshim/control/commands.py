@@ -7,7 +7,7 @@ joins these tables, and the control socket runs the commands for other processes
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeGuard
 
 from twisted.internet.defer import Deferred
 
@@ -19,7 +19,7 @@ class SteeringError(Exception):
 class Command(NamedTuple):
     """One command."""
 
-    run: Callable[..., Any]
+    run: Callable[..., object]
     """Returns a JSON value, or a Deferred or coroutine of one; raises SteeringError, or fails with it."""
     types: tuple[type, ...] = ()
     """The types of the arguments, which are JSON values."""
@@ -55,12 +55,12 @@ class MadeLater(Commands):
 UNKNOWN = "the server does not know this command; does it run another version?"
 
 
-def are_of_types(values: object, types: tuple[type, ...]) -> bool:
+def are_of_types(values: object, types: tuple[type, ...]) -> TypeGuard[list[object]]:
     """True if a JSON value is an array with exactly these types, in this order."""
     return isinstance(values, list) and tuple(map(type, values)) == types
 
 
-def run(commands: Commands, name: object, arguments: Any) -> object:
+def run(commands: Commands, name: object, arguments: object) -> object:
     """Run a command that another process has sent; return its result, or a Deferred of it.
 
     Raises SteeringError if the command refuses, does not exist, or takes other arguments.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar, overload
 
 from kshim.callers import RequestContext
 from kshim.cluster import NO_LEADER, KnownCluster
@@ -21,6 +21,10 @@ from schemas.messages.offset_fetch import OffsetFetchRequestGroup
 
 if TYPE_CHECKING:
     from kshim.answering import Broker
+
+A = TypeVar("A")
+B = TypeVar("B")
+C = TypeVar("C")
 
 LATEST, EARLIEST = -1, -2
 NO_OFFSET = -1
@@ -68,7 +72,7 @@ class OffsetSteering:
 
     async def set(self, group_id: str, offsets: list[object]) -> list[OffsetRow]:
         """Commit offsets, and return them when that is durable. offsets: rows of topic, partition, offset."""
-        given = {}
+        given: dict[Partition, int] = {}
         for row in offsets:
             topic, partition, offset = _row(row, str, int, int)
             if not 0 <= offset <= LARGEST_OFFSET:
@@ -126,7 +130,7 @@ class OffsetSteering:
                     raise SteeringError(f"{of_topic.name}-{answered.partition_index}: {error}")
         return sorted((topic, index, offset) for (topic, index), offset in offsets.items())
 
-    def _existing(self, named: Iterable[tuple[Any, ...]]) -> Iterable[Partition]:
+    def _existing(self, named: Iterable[Partition]) -> Iterable[Partition]:
         """The named partitions; for ALL, each one of the topic. Raises SteeringError if one is missing."""
         topics = self._cluster.topics
         for name, index in named:
@@ -184,7 +188,11 @@ PLACES: Mapping[str, Callable[[Log, int], int]] = {
 }
 
 
-def _row(row: Any, *types: type) -> tuple[Any, ...]:
+@overload
+def _row(row: object, first: type[A], second: type[B], /) -> tuple[A, B]: ...
+@overload
+def _row(row: object, first: type[A], second: type[B], third: type[C], /) -> tuple[A, B, C]: ...
+def _row(row: object, *types: type) -> tuple[object, ...]:
     """Return a JSON row as a tuple. Raises SteeringError if its values are not of these types."""
     if not are_of_types(row, types):
         raise SteeringError(UNKNOWN)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from types import AsyncGeneratorType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 from urllib.parse import parse_qsl, urlencode
 
 from twisted.internet.defer import CancelledError, Deferred
@@ -22,6 +22,7 @@ from kshim.storage.interfaces import StorageError
 
 if TYPE_CHECKING:
     from kshim.http.facts import Facts
+    from kshim.storage.clock import Timer
 
 logger = logging.getLogger(__name__)
 
@@ -83,11 +84,11 @@ class Channel(http.HTTPChannel):
         self.host = host
         """The client's address."""
         self._is_answering = False
-        self._deadline: Any = None
+        self._deadline: Timer | None = None
         self.requestFactory = Request
         self.timeOut = IDLE_S
 
-    def callLater(self, delay: float, function: Any) -> Any:
+    def callLater(self, delay: float, function: Callable[[], object]) -> Timer:
         """Schedule a timeout of the base class on the server's clock."""
         return self.factory.facts.clock.callLater(delay, function)
 
@@ -147,7 +148,7 @@ class Request(http.Request):
     """One request. The base class has parsed its head."""
 
     channel: Channel
-    content: Any
+    content: BinaryIO
     _body_bytes = 0
     is_paused = False
     """True while the client does not read its answer."""

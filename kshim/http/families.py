@@ -8,7 +8,7 @@ them all.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kshim.storage.durations import Durations, Measured
 
@@ -120,8 +120,8 @@ def new_samples() -> Samples:
 
 def add(samples: Samples, name: str, value: Value, *labels: str) -> None:
     """Add one sample. labels: values, in the order of the family's labels."""
-    told = (value.bounds_s, value.measured()) if isinstance(value, Durations) else value
-    samples[name].append((labels, told))
+    measured = (value.bounds_s, value.measured()) if isinstance(value, Durations) else value
+    samples[name].append((labels, measured))
 
 
 class Format:
@@ -160,14 +160,16 @@ class _Collected:
         yield _metric(self._part.name, self._part.samples)
 
 
-def _metric(name: str, samples: Sequence[tuple[Sequence[str], Any]]) -> Metric:
+def _metric(name: str, samples: Sequence[Sample]) -> Metric:
     from prometheus_client import core
     from prometheus_client.utils import floatToGoString
 
     kind, help_, labels = FAMILIES[name]
     if kind == HISTOGRAM:
         histogram = core.HistogramMetricFamily(name, help_, labels=labels)
-        for values, (bounds_s, measured) in samples:
+        for values, value in samples:
+            assert isinstance(value, tuple)
+            bounds_s, measured = value
             bounds = [*map(floatToGoString, bounds_s), "+Inf"]
             histogram.add_metric(
                 values, buckets=list(zip(bounds, measured.counts, strict=True)), sum_value=measured.sum_s
@@ -176,5 +178,6 @@ def _metric(name: str, samples: Sequence[tuple[Sequence[str], Any]]) -> Metric:
     cls = core.CounterMetricFamily if kind == COUNTER else core.GaugeMetricFamily
     metric = cls(name, help_, labels=labels)
     for values, value in samples:
+        assert not isinstance(value, tuple)
         metric.add_metric(values, value)
     return metric

@@ -5,10 +5,9 @@ docs/http.md lists the routes for people, assets/openapi.json for programs; test
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 from urllib.parse import unquote_to_bytes
 
 from kshim.http import connections, groups, health, pages, steering, topics
@@ -40,7 +39,7 @@ class Routes:
     def __init__(self, routes: Sequence[Route]) -> None:
         self._routes = [(route.path.split("/"), route) for route in routes]
 
-    def __iter__(self) -> Any:
+    def __iter__(self) -> Iterator[Route]:
         return (route for _, route in self._routes)
 
     def find(self, method: str, path: str, query: Mapping[str, str]) -> tuple[Route, tuple[str, ...]]:

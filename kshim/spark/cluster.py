@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from kafka import KafkaAdminClient, KafkaConsumer, TopicPartition
 from kafka.errors import KafkaError
@@ -51,7 +51,7 @@ def _told(bootstrap: str) -> Iterator[None]:
         ) from error
 
 
-def _consumer(bootstrap: str, **options: object) -> Any:
+def _consumer(bootstrap: str, **options: object) -> closing[KafkaConsumer]:
     return closing(
         KafkaConsumer(
             bootstrap_servers=bootstrap.split(","),
@@ -63,7 +63,7 @@ def _consumer(bootstrap: str, **options: object) -> Any:
     )
 
 
-def _admin(bootstrap: str) -> Any:
+def _admin(bootstrap: str) -> closing[KafkaAdminClient]:
     return closing(KafkaAdminClient(bootstrap_servers=bootstrap.split(","), bootstrap_timeout_ms=TIMEOUT_MS))
 
 

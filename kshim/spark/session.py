@@ -13,7 +13,6 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import pyspark
 from py4j.protocol import Py4JError
@@ -115,7 +114,7 @@ def _end_jvm() -> bool:
 
     Returns False if it had to be killed.
     """
-    gateway: Any = SparkContext._gateway
+    gateway = SparkContext._gateway
     SparkContext._gateway = SparkContext._jvm = None
     if gateway is None:
         return True

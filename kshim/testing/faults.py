@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from types import TracebackType
-from typing import Any, Literal, Self, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, Self, TypedDict
 
 from kshim.control.client import ControlError
+
+if TYPE_CHECKING:
+    from kshim.control.faults import ListedFault
 
 __all__ = ["AsyncFault", "Fault", "Given"]
 
@@ -50,11 +53,11 @@ class Fault:
 
     def struck(self) -> int:
         """How many requests the fault has struck so far. Raises ControlError if it was removed."""
-        return int(self._described()["struck"])
+        return self._described()["struck"]
 
     def matched(self) -> int:
         """How many requests fitted the conditions, struck or not. Raises ControlError if it was removed."""
-        return int(self._described()["matched"])
+        return self._described()["matched"]
 
     def remove(self) -> None:
         """Remove the fault: it strikes no further requests. Raises ControlError if it was removed already."""
@@ -69,10 +72,11 @@ class Fault:
         with suppress(ControlError):  # `reset` has removed it, or the server was stopped
             self.remove()
 
-    def _described(self) -> dict[str, Any]:
-        for each in self._ask("list-faults"):
+    def _described(self) -> ListedFault:
+        found: Sequence[ListedFault] = self._ask("list-faults")
+        for each in found:
             if each["number"] == self._number:
-                return dict(each)
+                return each
         raise ControlError(f"fault {self._number} is removed")
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from kshim.recorder.shown import ShownPart, ShownRebalance
 
 __all__ = ["Moved", "Rebalance", "Role", "rebalance_of"]
 
@@ -60,7 +62,7 @@ class Rebalance(NamedTuple):
         return f"group {self.group}, generation {self.generation}: {' '.join(self.story)}"
 
 
-def rebalance_of(value: Mapping[str, Any]) -> Rebalance:
+def rebalance_of(value: ShownRebalance) -> Rebalance:
     """Return a rebalance from a server's JSON value."""
     client_ids = {each["member_id"]: each["client_id"] for each in value["members"]}
     moved = (
@@ -88,7 +90,7 @@ def rebalance_of(value: Mapping[str, Any]) -> Rebalance:
     )
 
 
-def _role(rebalance: Mapping[str, object], member: Mapping[str, Any]) -> Role:
+def _role(rebalance: ShownRebalance, member: ShownPart) -> Role:
     joined_ms = member["joined_ms"]
     return Role(
         member["client_id"],

@@ -20,6 +20,8 @@ from kshim.testing.quotas import forget_quotas
 from kshim.testing.rebalances import Rebalance, rebalance_of
 
 if TYPE_CHECKING:
+    from kshim.control.brokers import DescribedCluster
+    from kshim.control.time import Now
     from kshim.testing.tls import Tls
 
 __all__ = ["Kshim", "NotStarted"]
@@ -141,9 +143,9 @@ class Kshim(Cluster):
 
     # ---- its brokers
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> DescribedCluster:
         """The brokers, and the leader of each partition, as `kshim cluster describe --json` prints them."""
-        described: dict[str, Any] = self._ask("describe")
+        described: DescribedCluster = self._ask("describe")
         return described
 
     def move_leader(self, topic: str, partition: int, to: int) -> None:
@@ -314,5 +316,5 @@ class Kshim(Cluster):
         return "".join(f"\n  {line}" for line in lines + logged[-LINES_TOLD:])
 
 
-def _time(told: Mapping[str, Any]) -> datetime:
-    return datetime.fromtimestamp(told["now_ms"] / 1000, UTC)
+def _time(now: Now) -> datetime:
+    return datetime.fromtimestamp(now["now_ms"] / 1000, UTC)

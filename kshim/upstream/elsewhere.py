@@ -15,10 +15,11 @@ def with_other_side(why: Command, upstream: UpstreamGroups) -> Command:
     """Return the command `why` with `elsewhere` added to its answer: a line, or an empty string."""
 
     async def run(group_id: str) -> Long:
-        told: Long = why.run(group_id)
+        answer = why.run(group_id)
+        assert isinstance(answer, Long)
         described: DescribedGroup = await upstream.ask(DESCRIBE, group_id, DESCRIBED_IN)
-        elsewhere = other_side(described, is_known=told.facts["now"] is not None)
-        return told._replace(facts={**told.facts, "elsewhere": elsewhere})
+        elsewhere = other_side(described, is_known=answer.facts["now"] is not None)
+        return answer._replace(facts={**answer.facts, "elsewhere": elsewhere})
 
     return Command(run, why.types)
 

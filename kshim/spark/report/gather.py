@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Any
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as fn
 
 from kshim.spark.cluster import end_offsets, oldest_record_ms
@@ -101,8 +100,8 @@ def _names(totals: DataFrame, lag: DataFrame, marks: DataFrame) -> list[str]:
 def _groups(names: list[str], lag: DataFrame, commits: DataFrame, marks: DataFrame) -> tuple[Group, ...]:
     groups = {name: Group(name) for name in names}
 
-    def of_names(frame: DataFrame) -> list[Any]:
-        rows: list[Any] = frame.where(fn.col("group").isin(names)).collect() if names else []
+    def of_names(frame: DataFrame) -> list[Row]:
+        rows: list[Row] = frame.where(fn.col("group").isin(names)).collect() if names else []
         return rows
 
     for row in of_names(lag):
@@ -147,13 +146,13 @@ def _latest(found: DataFrame) -> tuple[Rebalance, ...]:
     return tuple(_rebalance(row) for row in newest)
 
 
-def _rebalance(row: Any) -> Rebalance:
+def _rebalance(row: Row) -> Rebalance:
     found = {name: row[name] for name in Rebalance._fields}
     joined, left = (tuple(map(_client, found[name])) for name in ("joined", "left"))
     return Rebalance(**{**found, "joined": joined, "left": left, "story": tuple(row.story or ())})
 
 
-def _client(row: Any) -> str | None:
+def _client(row: Row) -> str | None:
     return row.client_id and f"{row.client_id}@{(row.client_host or '').removeprefix('/')}"
 
 
