@@ -24,13 +24,14 @@ from kshim.upstream.coordinators import ANSWER_S, UpstreamCoordinators
 from kshim.upstream.fellows import Fellow, Gone, fault_in_reach, new_fellow
 from kshim.upstream.interfaces import Addresses, Upstream
 from kshim.upstream.link import LinkError
+from kshim.upstream.shards.attempt import World
 from kshim.upstream.shards.batch_limit import BatchLimit
 from kshim.upstream.shards.membership import Assigned, Membership, Ours, decode_assigned
 from kshim.upstream.shards.mirrored import MirroredOffsets
 from kshim.upstream.shards.partitions import Partitions
 from kshim.upstream.shards.permissions import check_permissions
 from kshim.upstream.shards.said import Said, Unlike
-from kshim.upstream.shards.shard import Shard, World
+from kshim.upstream.shards.shard import Shard
 from kshim.upstream.shards.stored import loaded
 from kshim.upstream.shards.tenure import Marker
 from kshim.upstream.shards.topic import Wanted, find_or_make, max_message_bytes

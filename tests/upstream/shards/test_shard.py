@@ -16,9 +16,10 @@ from kshim.producing.appends import ProducerAppends
 from kshim.storage.interfaces import JournalBatch, StorageError
 from kshim.storage.memory import MemoryLog
 from kshim.upstream.shards.answers import NO_ANSWER, Answer
+from kshim.upstream.shards.attempt import AGAIN_S, DAMAGED_S, REFUSED_S, REREADS, World
 from kshim.upstream.shards.batch_limit import DEFAULT_BYTES, BatchLimit
 from kshim.upstream.shards.partitions import FETCH_BYTES, Fetched
-from kshim.upstream.shards.shard import AGAIN_S, DAMAGED_S, OVERTAKEN_S, REFUSED_S, REREADS, Shard, World
+from kshim.upstream.shards.shard import OVERTAKEN_S, Shard
 from kshim.upstream.shards.stored import encode_batch, loaded
 from kshim.upstream.shards.takeover import LONGEST_LEASE_MS
 from kshim.upstream.shards.tenure import TIMEOUT_MS, Marker, Outgoing
