@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable
+
 from kshim.access.asker import Asker
 from kshim.access.rules import Perform, needs
 from kshim.cluster.acl import AclOperation, AclResource
-from kshim.turns.later import Later
 from schemas.error_code import ErrorCode
 from schemas.messages.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
@@ -41,7 +42,7 @@ FIRST_VERSION_OF_LOG_DIRS_WITH_ERROR = 3
 
 def describe_log_dirs(
     asker: Asker, request: object, perform: Perform[object, DescribeLogDirsResponse]
-) -> Later[DescribeLogDirsResponse]:
+) -> DescribeLogDirsResponse | Awaitable[DescribeLogDirsResponse]:
     """Refuse without any directory. Below v3 the answer has no place for the error."""
     if asker.may(DESCRIBE, CLUSTER):
         return perform(request)
@@ -51,7 +52,7 @@ def describe_log_dirs(
 
 def elect_leaders(
     asker: Asker, request: ElectLeadersRequest, perform: Perform[ElectLeadersRequest, ElectLeadersResponse]
-) -> Later[ElectLeadersResponse]:
+) -> ElectLeadersResponse | Awaitable[ElectLeadersResponse]:
     """Refuse with the error for the whole request and for each partition."""
     if asker.may(ALTER, CLUSTER):
         return perform(request)
@@ -74,7 +75,7 @@ def alter_partition_reassignments(
     asker: Asker,
     request: AlterPartitionReassignmentsRequest,
     perform: Perform[AlterPartitionReassignmentsRequest, AlterPartitionReassignmentsResponse],
-) -> Later[AlterPartitionReassignmentsResponse]:
+) -> AlterPartitionReassignmentsResponse | Awaitable[AlterPartitionReassignmentsResponse]:
     """Refuse with the error for the whole request and for each partition."""
     if asker.may(ALTER, CLUSTER):
         return perform(request)
@@ -101,7 +102,7 @@ def list_partition_reassignments(
     asker: Asker,
     request: ListPartitionReassignmentsRequest,
     perform: Perform[ListPartitionReassignmentsRequest, ListPartitionReassignmentsResponse],
-) -> Later[ListPartitionReassignmentsResponse]:
+) -> ListPartitionReassignmentsResponse | Awaitable[ListPartitionReassignmentsResponse]:
     """Refuse, and repeat the requested partitions without replicas."""
     if asker.may(DESCRIBE, CLUSTER):
         return perform(request)
@@ -122,7 +123,7 @@ def list_partition_reassignments(
 
 def describe_client_quotas(
     asker: Asker, request: object, perform: Perform[object, DescribeClientQuotasResponse]
-) -> Later[DescribeClientQuotasResponse]:
+) -> DescribeClientQuotasResponse | Awaitable[DescribeClientQuotasResponse]:
     """Refuse, with null entries."""
     if asker.may(AclOperation.DESCRIBE_CONFIGS, CLUSTER):
         return perform(request)
@@ -133,7 +134,7 @@ def describe_user_scram_credentials(
     asker: Asker,
     request: DescribeUserScramCredentialsRequest,
     perform: Perform[DescribeUserScramCredentialsRequest, DescribeUserScramCredentialsResponse],
-) -> Later[DescribeUserScramCredentialsResponse]:
+) -> DescribeUserScramCredentialsResponse | Awaitable[DescribeUserScramCredentialsResponse]:
     """Refuse, with a result without a name for each requested user."""
     if asker.may(DESCRIBE, CLUSTER):
         return perform(request)

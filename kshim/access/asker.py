@@ -13,7 +13,6 @@ from kshim.callers import RequestContext
 from kshim.callers.principal import ANONYMOUS
 from kshim.cluster.acl import CLUSTER_NAME, AclOperation, AclResource
 from kshim.cluster.authorizer import Authorizer
-from kshim.turns.later import Later, then
 from kshim.turns.slices import in_slices
 from schemas.api_key import ApiKey
 from schemas.error_code import ErrorCode
@@ -77,31 +76,29 @@ class Asker:
             self._log_refusal(operation, resource, (name,))
         return allowed
 
-    def may_each(
+    async def may_each(
         self, operation: AclOperation, resource: AclResource, names: Sequence[str], *, quietly: bool = False
-    ) -> Later[set[str]]:
+    ) -> set[str]:
         """Return the names to which the caller may do the operation. Many names are checked in slices."""
         who, host, allows = self._principal, self._host, self._authorizer.allows
 
         def check(name: str) -> bool:
             return allows(who, host, operation, resource, name)
 
-        def sort_out(checked: list[bool]) -> set[str]:
-            allowed = {name for name, is_allowed in zip(names, checked, strict=True) if is_allowed}
-            if len(allowed) < len(names) and not quietly:
-                denied = (name for name, is_allowed in zip(names, checked, strict=True) if not is_allowed)
-                self._log_refusal(operation, resource, list(denied))
-            return allowed
-
         cost_us = partial(self._authorizer.cost_us, resource)
-        return then(in_slices(self.broker.rounds, self.context.turn, names, check, cost_us), sort_out)
+        checked = await in_slices(self.broker.rounds, self.context.turn, names, check, cost_us)
+        allowed = {name for name, is_allowed in zip(names, checked, strict=True) if is_allowed}
+        if len(allowed) < len(names) and not quietly:
+            denied = (name for name, is_allowed in zip(names, checked, strict=True) if not is_allowed)
+            self._log_refusal(operation, resource, list(denied))
+        return allowed
 
-    def divide(
+    async def divide(
         self,
         operation: AclOperation,
         entries: Sequence[T],
         resource_of: Callable[[T], Resource | None],
-    ) -> Later[Divided[T]]:
+    ) -> Divided[T]:
         """Divide entries into those that the caller may use for the operation, and the others.
 
         Many entries are checked in slices. resource_of: returns the resource of an entry; None if the caller
@@ -128,15 +125,13 @@ class Asker:
             resource = resource_of(entry)
             return DIVIDE_US + (0 if resource is None else self._authorizer.cost_us(*resource))
 
-        def divided(allowed: list[bool]) -> Divided[T]:
-            if not denied:
-                return entries, ()
-            for kind, names in denied.items():
-                self._log_refusal(operation, kind, names)
-            refused = [not may for may in allowed]
-            return list(compress(entries, allowed)), list(compress(entries, refused))
-
-        return then(in_slices(self.broker.rounds, self.context.turn, entries, may, cost_us), divided)
+        allowed = await in_slices(self.broker.rounds, self.context.turn, entries, may, cost_us)
+        if not denied:
+            return entries, ()
+        for kind, names in denied.items():
+            self._log_refusal(operation, kind, names)
+        refused = [not may for may in allowed]
+        return list(compress(entries, allowed)), list(compress(entries, refused))
 
     def may_any(self, operation: AclOperation, resource: AclResource) -> bool:
         """True if the caller may do the operation to at least one resource of the type, existing or not."""

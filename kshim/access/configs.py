@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Final, Protocol, TypeVar
 
-from kshim.access.asker import ERRORS, Asker, Divided, Resource
+from kshim.access.asker import ERRORS, Asker, Resource
 from kshim.access.rules import Perform, Q, R, joined
 from kshim.answering.alter import cost_us
 from kshim.cluster.acl import CLUSTER_NAME, AclOperation, AclResource
@@ -18,7 +18,7 @@ from kshim.cluster.config_changes import (
     ResourceType,
     refuse_requests,
 )
-from kshim.turns.later import Later, then
+from kshim.turns.promise import settled
 from kshim.turns.slices import in_slices
 from schemas.api_key import ApiKey
 from schemas.error_code import ErrorCode
@@ -54,7 +54,7 @@ class Entry(Protocol):
 
 def describe_configs(
     asker: Asker, request: DescribeConfigsRequest, perform: Perform[DescribeConfigsRequest, R]
-) -> Later[R]:
+) -> R | Awaitable[R]:
     """Describe the configs that the caller may see.
 
     A request with an unknown type fails as a whole anyway.
@@ -64,27 +64,23 @@ def describe_configs(
     return _each(asker, request, request.resources, perform, AclOperation.DESCRIBE_CONFIGS, _resource)
 
 
-def alter_configs(asker: Asker, request: Alter, perform: Perform[Alter, R]) -> Later[R]:
+async def alter_configs(asker: Asker, request: Alter, perform: Perform[Alter, R]) -> R:
     """Alter the configs that the caller may alter.
 
     An invalid entry gets the error about that, not about rights.
     """
-
-    def check(changes: list[ConfigChange]) -> Later[R]:
-        refusals = refuse_requests(changes, asker.broker.node_id)
-        refused = {
-            change.resource for change, refusal in zip(changes, refusals, strict=True) if refusal is not None
-        }
-
-        def resource_of(entry: Entry) -> Resource | None:
-            return None if (entry.resource_type, entry.resource_name) in refused else _resource(entry)
-
-        return _each(asker, request, request.resources, perform, AclOperation.ALTER_CONFIGS, resource_of)
-
-    made = in_slices(
+    changes = await in_slices(
         asker.broker.rounds, asker.context.turn, request.resources, partial(_change, asker), cost_us
     )
-    return then(made, check)
+    refusals = refuse_requests(changes, asker.broker.node_id)
+    refused = {
+        change.resource for change, refusal in zip(changes, refusals, strict=True) if refusal is not None
+    }
+
+    def resource_of(entry: Entry) -> Resource | None:
+        return None if (entry.resource_type, entry.resource_name) in refused else _resource(entry)
+
+    return await _each(asker, request, request.resources, perform, AclOperation.ALTER_CONFIGS, resource_of)
 
 
 def _change(
@@ -102,32 +98,29 @@ def _change(
     )
 
 
-def _each(
+async def _each(
     asker: Asker,
     request: Q,
     entries: Sequence[Entry],
     perform: Perform[Q, R],
     operation: AclOperation,
     resource_of: Callable[[Entry], Resource | None],
-) -> Later[R]:
+) -> R:
     """Refuse the entries that the caller may not use for the operation, and perform the rest.
 
     resource_of: returns the resource of an entry; None for an entry that needs no right.
     """
 
-    def answer(divided: Divided[Entry]) -> Later[R]:
-        kept, denied = divided
-        if not denied:
-            return perform(request)
-        response = perform(replace(request, **{"resources": tuple(kept)}))
-        others: dict[int, list[Entry]] = {}
-        for entry in denied:
-            others.setdefault(entry.resource_type, []).append(entry)
-        for kind, some in others.items():
-            response = joined(asker, response, some, *_error(kind, operation))
-        return response
-
-    return then(asker.divide(operation, entries, resource_of), answer)
+    kept, denied = await asker.divide(operation, entries, resource_of)
+    if not denied:
+        return await settled(perform(request))
+    response = await settled(perform(replace(request, **{"resources": tuple(kept)})))
+    others: dict[int, list[Entry]] = {}
+    for entry in denied:
+        others.setdefault(entry.resource_type, []).append(entry)
+    for kind, some in others.items():
+        response = joined(asker, response, some, *_error(kind, operation))
+    return response
 
 
 def _error(kind: int, operation: AclOperation) -> tuple[ErrorCode, str | None]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable
 from dataclasses import replace
 
 from kshim.access.asker import ERRORS, Asker
@@ -10,7 +11,7 @@ from kshim.answering.authorized_operations import GROUP_OPERATIONS
 from kshim.api.join_group import FIRST_VERSION_WITH_NULL_PROTOCOL
 from kshim.api.sync_group import FIRST_VERSION_WITH_PROTOCOL
 from kshim.cluster.acl import AclOperation, AclResource
-from kshim.turns.later import Later, then
+from kshim.turns.promise import settled
 from kshim.turns.slices import in_slices
 from schemas.error_code import ErrorCode
 from schemas.mapped import Mapped
@@ -45,7 +46,7 @@ _of_member = whole(Need(AclOperation.READ, GROUP, "group_id"))
 
 def join_group(
     asker: Asker, request: JoinGroupRequest, perform: Perform[JoinGroupRequest, JoinGroupResponse]
-) -> Later[JoinGroupResponse]:
+) -> JoinGroupResponse | Awaitable[JoinGroupResponse]:
     """Refuse with a null protocol name, or an empty one in versions that have no null."""
     if asker.may(AclOperation.READ, GROUP, request.group_id):
         return perform(request)
@@ -55,7 +56,7 @@ def join_group(
 
 def sync_group(
     asker: Asker, request: SyncGroupRequest, perform: Perform[SyncGroupRequest, SyncGroupResponse]
-) -> Later[SyncGroupResponse]:
+) -> SyncGroupResponse | Awaitable[SyncGroupResponse]:
     """Check the right to read the group. A request without a protocol is refused for that first."""
     lacks = request.protocol_type is None or request.protocol_name is None
     if asker.version >= FIRST_VERSION_WITH_PROTOCOL and lacks:
@@ -67,7 +68,7 @@ def find_coordinator(
     asker: Asker,
     request: FindCoordinatorRequest,
     perform: Perform[FindCoordinatorRequest, FindCoordinatorResponse],
-) -> Later[FindCoordinatorResponse]:
+) -> FindCoordinatorResponse | Awaitable[FindCoordinatorResponse]:
     """Refuse keys that the caller may not describe: up to v3 the one key, from v4 on each key separately.
 
     A client that may describe none of its keys does not cause the coordinators' topic to be created.
@@ -86,22 +87,12 @@ def find_coordinator(
 _described = each("groups", AclOperation.DESCRIBE, GROUP)
 
 
-def describe_groups(
+async def describe_groups(
     asker: Asker,
     request: DescribeGroupsRequest,
     perform: Perform[DescribeGroupsRequest, DescribeGroupsResponse],
-) -> Later[DescribeGroupsResponse]:
+) -> DescribeGroupsResponse:
     """Describe the groups that the caller may describe. Add the caller's operations if they are requested."""
-
-    def shown(response: DescribeGroupsResponse) -> Later[DescribeGroupsResponse]:
-        groups = in_slices(
-            asker.broker.rounds,
-            asker.context.turn,
-            response.groups,
-            with_operations,
-            lambda _: WITH_OPERATIONS_US,
-        )
-        return then(groups, lambda groups: replace(response, groups=tuple(groups)))
 
     def with_operations(group: DescribedGroup) -> DescribedGroup:
         if group.error_code:
@@ -109,16 +100,25 @@ def describe_groups(
         operations = asker.operations(GROUP, group.group_id) & GROUP_OPERATIONS
         return replace(group, authorized_operations=operations)
 
-    answer = _described(asker, request, perform)
-    return then(answer, shown) if request.include_authorized_operations else answer
+    response = await settled(_described(asker, request, perform))
+    if not request.include_authorized_operations:
+        return response
+    groups = await in_slices(
+        asker.broker.rounds,
+        asker.context.turn,
+        response.groups,
+        with_operations,
+        lambda _: WITH_OPERATIONS_US,
+    )
+    return replace(response, groups=tuple(groups))
 
 
 # ---- committed offsets
 
 
-def offset_fetch(
+async def offset_fetch(
     asker: Asker, request: OffsetFetchRequest, perform: Perform[OffsetFetchRequest, OffsetFetchResponse]
-) -> Later[OffsetFetchResponse]:
+) -> OffsetFetchResponse:
     """Fetch the offsets of topics that the caller may describe.
 
     If the request names topics, the others are refused. If it asks for all, the others are left out.
@@ -128,31 +128,26 @@ def offset_fetch(
             response: OffsetFetchResponse = refused(asker, request, DENIED)
             return response
         if request.topics is None:
-            return then(perform(request), lambda response: _visible(asker, response))
-        return each("topics", AclOperation.DESCRIBE, TOPIC)(asker, request, perform)
+            return await _visible(asker, await settled(perform(request)))
+        return await settled(each("topics", AclOperation.DESCRIBE, TOPIC)(asker, request, perform))
     group_ids = list(dict.fromkeys(group.group_id for group in request.groups))
-    return then(
-        asker.may_each(AclOperation.DESCRIBE, GROUP, group_ids),
-        lambda allowed: _of_groups(asker, request, perform, allowed),
-    )
+    allowed = await asker.may_each(AclOperation.DESCRIBE, GROUP, group_ids)
+    return await _of_groups(asker, request, perform, allowed)
 
 
-def _visible(asker: Asker, response: OffsetFetchResponse) -> Later[OffsetFetchResponse]:
+async def _visible(asker: Asker, response: OffsetFetchResponse) -> OffsetFetchResponse:
     """Remove from an answer the topics that the caller may not describe."""
     names = list({topic.name for topic in response.topics})
-
-    def shown(allowed: set[str]) -> OffsetFetchResponse:
-        return replace(response, topics=tuple(topic for topic in response.topics if topic.name in allowed))
-
-    return then(asker.may_each(AclOperation.DESCRIBE, TOPIC, names, quietly=True), shown)
+    allowed = await asker.may_each(AclOperation.DESCRIBE, TOPIC, names, quietly=True)
+    return replace(response, topics=tuple(topic for topic in response.topics if topic.name in allowed))
 
 
-def _of_groups(
+async def _of_groups(
     asker: Asker,
     request: OffsetFetchRequest,
     perform: Perform[OffsetFetchRequest, OffsetFetchResponse],
     may: set[str],
-) -> Later[OffsetFetchResponse]:
+) -> OffsetFetchResponse:
     """Fetch the groups in `may`, with the topics that the caller may describe."""
     asked = [group for group in request.groups if group.group_id in may]
     names = {
@@ -161,14 +156,10 @@ def _of_groups(
         for topic in group.topics or ()
         if (name := name_of(asker.broker, topic)) is not None
     }
-
-    def perform_some(allowed: set[str]) -> Later[OffsetFetchResponse]:
-        denied = names - allowed
-        kept = tuple(_kept(asker, group, denied) for group in asked)
-        response = perform(replace(request, groups=kept))
-        return then(response, lambda response: _seen(asker, request, may, denied, response))
-
-    return then(asker.may_each(AclOperation.DESCRIBE, TOPIC, sorted(names)), perform_some)
+    denied = names - await asker.may_each(AclOperation.DESCRIBE, TOPIC, sorted(names))
+    kept = tuple(_kept(asker, group, denied) for group in asked)
+    response = await settled(perform(replace(request, groups=kept)))
+    return await _seen(asker, request, may, denied, response)
 
 
 def _kept(asker: Asker, group: OffsetFetchRequestGroup, denied: set[str]) -> OffsetFetchRequestGroup:
@@ -178,9 +169,9 @@ def _kept(asker: Asker, group: OffsetFetchRequestGroup, denied: set[str]) -> Off
     return replace(group, topics=topics)
 
 
-def _seen(
+async def _seen(
     asker: Asker, request: OffsetFetchRequest, may: set[str], denied: set[str], response: OffsetFetchResponse
-) -> Later[OffsetFetchResponse]:
+) -> OffsetFetchResponse:
     """Return the answer about all requested groups, in the order of the request."""
     every = [group for group in request.groups if group.topics is None and group.group_id in may]
     names = {
@@ -189,18 +180,15 @@ def _seen(
         for topic in group.topics
         if (name := name_of(asker.broker, topic)) is not None
     }
-
-    def shown(visible: set[str]) -> OffsetFetchResponse:
-        answered = iter(response.groups)
-        groups = (
-            _answered(asker, group, next(answered), denied, names - visible)
-            if group.group_id in may
-            else OffsetFetchResponseGroup(group_id=group.group_id, topics=(), error_code=DENIED)
-            for group in request.groups
-        )
-        return replace(response, groups=tuple(groups))
-
-    return then(asker.may_each(AclOperation.DESCRIBE, TOPIC, sorted(names), quietly=True), shown)
+    visible = await asker.may_each(AclOperation.DESCRIBE, TOPIC, sorted(names), quietly=True)
+    answered = iter(response.groups)
+    groups = (
+        _answered(asker, group, next(answered), denied, names - visible)
+        if group.group_id in may
+        else OffsetFetchResponseGroup(group_id=group.group_id, topics=(), error_code=DENIED)
+        for group in request.groups
+    )
+    return replace(response, groups=tuple(groups))
 
 
 def _answered(

@@ -15,7 +15,7 @@ from kshim.access.rules import Perform, name_of
 from kshim.answering.authorized_operations import CLUSTER_OPERATIONS, TOPIC_OPERATIONS
 from kshim.cluster import INTERNAL_TOPICS
 from kshim.cluster.acl import AclOperation, AclResource
-from kshim.turns.later import Later, then
+from kshim.turns.promise import settled
 from kshim.turns.slices import in_slices
 from schemas.error_code import ErrorCode
 from schemas.mapped import Chained, Mapped
@@ -49,35 +49,28 @@ FIRST_VERSION_WITH_AUTO_CREATION_FLAG = 4
 # ---- topics
 
 
-def metadata(
+async def metadata(
     asker: Asker, request: MetadataRequest, perform: Perform[MetadataRequest, MetadataResponse]
-) -> Later[MetadataResponse]:
+) -> MetadataResponse:
     """Refuse named topics that the caller may not describe; without names, leave such topics out.
 
     If the request would create a missing topic, the caller needs the right to create it.
     """
     topics = request.topics
     if topics is None or (not topics and asker.version < FIRST_VERSION_WITH_NULL_FOR_ALL):
-        return then(perform(request), lambda response: _visible(asker, request, response))
+        return await _visible(asker, request, await settled(perform(request)))
     by_id = any(topic.topic_id.int for topic in topics)
     if asker.version < FIRST_VERSION_BY_TOPIC_ID if by_id else any(topic.name is None for topic in topics):
-        return perform(request)  # the request is invalid, and refused for that
+        return await settled(perform(request))  # the request is invalid, and refused for that
     if by_id:
         topics = tuple(MetadataRequestTopic(topic_id=topic.topic_id, name=None) for topic in topics)
     named = dict.fromkeys(name_of(asker.broker, topic) for topic in topics)
     names = [name for name in named if name is not None]
-
-    def answer(described: set[str]) -> Later[MetadataResponse]:
-        denied = set(names) - described
-        missing = [] if by_id else _to_be_made(asker, request, described)
-
-        def perform_some(made: set[str]) -> Later[MetadataResponse]:
-            not_made = set(missing) - made
-            return _perform_some(asker, request, perform, topics, denied, not_made)
-
-        return then(asker.may_each(AclOperation.CREATE, TOPIC, missing), perform_some)
-
-    return then(asker.may_each(DESCRIBE, TOPIC, names), answer)
+    described = await asker.may_each(DESCRIBE, TOPIC, names)
+    denied = set(names) - described
+    missing = [] if by_id else _to_be_made(asker, request, described)
+    not_made = set(missing) - await asker.may_each(AclOperation.CREATE, TOPIC, missing)
+    return await _perform_some(asker, request, perform, topics, denied, not_made)
 
 
 def _to_be_made(asker: Asker, request: MetadataRequest, described: set[str]) -> list[str]:
@@ -91,14 +84,14 @@ def _to_be_made(asker: Asker, request: MetadataRequest, described: set[str]) -> 
     return missing
 
 
-def _perform_some(
+async def _perform_some(
     asker: Asker,
     request: MetadataRequest,
     perform: Perform[MetadataRequest, MetadataResponse],
     topics: Sequence[MetadataRequestTopic],
     denied: set[str],
     not_made: set[str],
-) -> Later[MetadataResponse]:
+) -> MetadataResponse:
     """Return the allowed topics, and errors for those in `denied` and `not_made`."""
     kept: list[MetadataRequestTopic] = []
     others: list[MetadataRequestTopic] = []
@@ -109,18 +102,14 @@ def _perform_some(
     def refuse(topic: MetadataRequestTopic) -> MetadataResponseTopic:
         return _refused(topic, is_internal=topic.name in not_made and topic.name in INTERNAL_TOPICS)
 
-    def shown(response: MetadataResponse) -> Later[MetadataResponse]:
-        # In v0, a request without topics is answered with all topics.
-        answered = response.topics if kept else ()
-        if not others:
-            return _with_operations(asker, request, response, answered)
-        asker.context.stays_the_same = False
-        refused = in_slices(asker.broker.rounds, asker.context.turn, others, refuse, lambda _: TOPIC_US)
-        return then(
-            refused, lambda refused: _with_operations(asker, request, response, (*answered, *refused))
-        )
-
-    return then(perform(replace(request, topics=tuple(kept))), shown)
+    response = await settled(perform(replace(request, topics=tuple(kept))))
+    # In v0, a request without topics is answered with all topics.
+    answered = response.topics if kept else ()
+    if not others:
+        return await _with_operations(asker, request, response, answered)
+    asker.context.stays_the_same = False
+    refused = await in_slices(asker.broker.rounds, asker.context.turn, others, refuse, lambda _: TOPIC_US)
+    return await _with_operations(asker, request, response, (*answered, *refused))
 
 
 def _refused(topic: MetadataRequestTopic, *, is_internal: bool) -> MetadataResponseTopic:
@@ -129,31 +118,30 @@ def _refused(topic: MetadataRequestTopic, *, is_internal: bool) -> MetadataRespo
     )
 
 
-def _visible(asker: Asker, request: MetadataRequest, response: MetadataResponse) -> Later[MetadataResponse]:
+async def _visible(asker: Asker, request: MetadataRequest, response: MetadataResponse) -> MetadataResponse:
     """Return the answer with only the topics that the caller may describe."""
-
-    def shown(described: set[str]) -> Later[MetadataResponse]:
-        seen = [topic for topic in response.topics if topic.name in described]
-        return _with_operations(asker, request, response, seen)
-
     names = [topic.name for topic in response.topics if topic.name is not None]
-    return then(asker.may_each(DESCRIBE, TOPIC, names, quietly=True), shown)
+    described = await asker.may_each(DESCRIBE, TOPIC, names, quietly=True)
+    seen = [topic for topic in response.topics if topic.name in described]
+    return await _with_operations(asker, request, response, seen)
 
 
-def _with_operations(
+async def _with_operations(
     asker: Asker,
     request: MetadataRequest,
     response: MetadataResponse,
     topics: Sequence[MetadataResponseTopic],
-) -> Later[MetadataResponse]:
+) -> MetadataResponse:
     """Return the answer with these topics, and with the caller's operations if they were requested."""
     if request.include_cluster_authorized_operations:
         response = replace(response, cluster_authorized_operations=_of_cluster(asker))
     if not request.include_topic_authorized_operations:
         return replace(response, topics=tuple(topics))
     with_operations = partial(_topic_with_operations, asker)
-    found = in_slices(asker.broker.rounds, asker.context.turn, topics, with_operations, lambda _: TOPIC_US)
-    return then(found, lambda topics: replace(response, topics=tuple(topics)))
+    topics = await in_slices(
+        asker.broker.rounds, asker.context.turn, topics, with_operations, lambda _: TOPIC_US
+    )
+    return replace(response, topics=tuple(topics))
 
 
 def _topic_with_operations(asker: Asker, topic: T) -> T:
@@ -169,11 +157,11 @@ def _of_cluster(asker: Asker) -> int:
     return asker.operations(CLUSTER) & CLUSTER_OPERATIONS if asker.may(DESCRIBE, CLUSTER) else 0
 
 
-def describe_topic_partitions(
+async def describe_topic_partitions(
     asker: Asker,
     request: DescribeTopicPartitionsRequest,
     perform: Perform[DescribeTopicPartitionsRequest, DescribeTopicPartitionsResponse],
-) -> Later[DescribeTopicPartitionsResponse]:
+) -> DescribeTopicPartitionsResponse:
     """Refuse named topics that the caller may not describe; without names, leave such topics out.
 
     The right is checked topic by topic while the page is filled, so topics behind the page are never checked.
@@ -186,16 +174,13 @@ def describe_topic_partitions(
             denied.append(name)
         return allowed
 
-    def shown(response: DescribeTopicPartitionsResponse) -> Later[DescribeTopicPartitionsResponse]:
-        with_operations = partial(_topic_with_operations, asker)
-        seen = in_slices(
-            asker.broker.rounds, asker.context.turn, response.topics, with_operations, lambda _: TOPIC_US
-        )
-        refused = Mapped(_not_described, denied)
-        return then(seen, lambda seen: replace(response, topics=Chained(seen, refused)))
-
     asker.context.may_see = may_see
-    return then(perform(request), shown)
+    response = await settled(perform(request))
+    with_operations = partial(_topic_with_operations, asker)
+    seen = await in_slices(
+        asker.broker.rounds, asker.context.turn, response.topics, with_operations, lambda _: TOPIC_US
+    )
+    return replace(response, topics=Chained(seen, Mapped(_not_described, denied)))
 
 
 def _not_described(name: str) -> DescribeTopicPartitionsResponseTopic:
@@ -205,56 +190,39 @@ def _not_described(name: str) -> DescribeTopicPartitionsResponseTopic:
 # ---- groups, transactions, the cluster
 
 
-def list_groups(
+async def list_groups(
     asker: Asker, request: object, perform: Perform[object, ListGroupsResponse]
-) -> Later[ListGroupsResponse]:
+) -> ListGroupsResponse:
     """List all groups if the caller may describe the cluster, else the groups that it may describe."""
-
-    def visible(response: ListGroupsResponse) -> Later[ListGroupsResponse]:
-        names = [group.group_id for group in response.groups]
-
-        def shown(allowed: set[str]) -> ListGroupsResponse:
-            return replace(
-                response, groups=tuple(each for each in response.groups if each.group_id in allowed)
-            )
-
-        return then(asker.may_each(DESCRIBE, AclResource.GROUP, names, quietly=True), shown)
-
-    answer = perform(request)
-    return answer if asker.may(DESCRIBE, CLUSTER, quietly=True) else then(answer, visible)
+    response = await settled(perform(request))
+    if asker.may(DESCRIBE, CLUSTER, quietly=True):
+        return response
+    names = [group.group_id for group in response.groups]
+    allowed = await asker.may_each(DESCRIBE, AclResource.GROUP, names, quietly=True)
+    return replace(response, groups=tuple(each for each in response.groups if each.group_id in allowed))
 
 
-def list_transactions(
+async def list_transactions(
     asker: Asker, request: object, perform: Perform[object, ListTransactionsResponse]
-) -> Later[ListTransactionsResponse]:
+) -> ListTransactionsResponse:
     """List the transactions whose transactional ids the caller may describe."""
-
-    def visible(response: ListTransactionsResponse) -> Later[ListTransactionsResponse]:
-        states = response.transaction_states
-        names = [state.transactional_id for state in states]
-
-        def shown(allowed: set[str]) -> ListTransactionsResponse:
-            seen = tuple(state for state in states if state.transactional_id in allowed)
-            return replace(response, transaction_states=seen)
-
-        return then(asker.may_each(DESCRIBE, AclResource.TRANSACTIONAL_ID, names, quietly=True), shown)
-
-    return then(perform(request), visible)
+    response = await settled(perform(request))
+    names = [state.transactional_id for state in response.transaction_states]
+    allowed = await asker.may_each(DESCRIBE, AclResource.TRANSACTIONAL_ID, names, quietly=True)
+    seen = tuple(state for state in response.transaction_states if state.transactional_id in allowed)
+    return replace(response, transaction_states=seen)
 
 
-def describe_cluster(
+async def describe_cluster(
     asker: Asker,
     request: DescribeClusterRequest,
     perform: Perform[DescribeClusterRequest, DescribeClusterResponse],
-) -> Later[DescribeClusterResponse]:
+) -> DescribeClusterResponse:
     """Answer every caller; describing the brokers needs no right.
 
     Add the caller's operations if requested.
     """
-
-    def shown(response: DescribeClusterResponse) -> DescribeClusterResponse:
-        if response.error_code or not request.include_cluster_authorized_operations:
-            return response
-        return replace(response, cluster_authorized_operations=_of_cluster(asker))
-
-    return then(perform(request), shown)
+    response = await settled(perform(request))
+    if response.error_code or not request.include_cluster_authorized_operations:
+        return response
+    return replace(response, cluster_authorized_operations=_of_cluster(asker))

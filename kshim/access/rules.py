@@ -5,7 +5,7 @@ A rule is called with the asker, the request, and `perform`, which answers a req
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar
 
@@ -14,8 +14,7 @@ from kshim.answering import Broker
 from kshim.answering import error_answers as errors
 from kshim.answering.divide import merged
 from kshim.cluster.acl import CLUSTER_NAME, AclOperation, AclResource
-from kshim.turns.later import Later, deferred, then
-from kshim.turns.promise import Promise
+from kshim.turns.promise import Answer, Promise, run, settled
 from schemas.error_code import ErrorCode
 from schemas.mapped import Chained
 from schemas.message import Structure
@@ -24,8 +23,8 @@ Q = TypeVar("Q", bound=Structure)
 R = TypeVar("R", bound=Structure)
 A = TypeVar("A")
 B = TypeVar("B")
-Perform: TypeAlias = Callable[[A], Later[B]]
-"""Answers a request."""
+Perform: TypeAlias = Callable[[A], B | Awaitable[B]]
+"""Answers a request, at once or later."""
 Rule = Callable[[Asker, Any, Perform[Any, Any]], Any]
 """Each API has a type of request and of response; the table has the rules of all of them."""
 Spared = Callable[[Iterable[str]], Collection[str]]
@@ -35,7 +34,7 @@ Spared = Callable[[Iterable[str]], Collection[str]]
 class GeneralRule(Protocol):
     """A rule for requests of any API."""
 
-    def __call__(self, asker: Asker, request: Q, perform: Perform[Q, R], /) -> Later[R]: ...
+    def __call__(self, asker: Asker, request: Q, perform: Perform[Q, R], /) -> R | Awaitable[R]: ...
 
 
 class Need(NamedTuple):
@@ -53,7 +52,7 @@ def whole(*wanted: Need, message: str = "") -> GeneralRule:
     message: of the refusal; if empty, it says which permission is needed.
     """
 
-    def rule(asker: Asker, request: Q, perform: Perform[Q, R]) -> Later[R]:
+    def rule(asker: Asker, request: Q, perform: Perform[Q, R]) -> R | Awaitable[R]:
         for operation, resource, named in wanted:
             if not asker.may(operation, resource, getattr(request, named) if named else CLUSTER_NAME):
                 response: R = refused(asker, request, ERRORS[resource], message or needs(operation))
@@ -83,7 +82,7 @@ def each(
     id instead. spared: entries that are not checked. message: of each refusal.
     """
 
-    def rule(asker: Asker, request: Q, perform: Perform[Q, R]) -> Later[R]:
+    def rule(asker: Asker, request: Q, perform: Perform[Q, R]) -> R | Awaitable[R]:
         entries: Sequence[object] = getattr(request, array)
         left_out = spared(getattr(entry, named) for entry in entries) if spared is not None else ()
 
@@ -91,14 +90,19 @@ def each(
             name = name_of(asker.broker, entry, named)
             return None if name is None or name in left_out else (resource, name)
 
-        def answer(divided: Divided[object]) -> Later[R]:
-            kept, denied = divided
-            if not denied:
-                return perform(request)
-            response = perform(replace(request, **{array: tuple(kept)}))
-            return joined(asker, response, denied, ERRORS[resource], message)
+        divided = run(asker.divide(operation, entries, resource_of))
+        if not isinstance(divided, Promise) and not divided[1]:
+            return perform(request)  # most callers may use all entries
+        return refuse_some(asker, request, perform, divided)
 
-        return then(asker.divide(operation, entries, resource_of), answer)
+    async def refuse_some(
+        asker: Asker, request: Q, perform: Perform[Q, R], divided: Answer[Divided[object]]
+    ) -> R:
+        kept, denied = await settled(divided)
+        if not denied:
+            return await settled(perform(request))
+        response = await settled(perform(replace(request, **{array: tuple(kept)})))
+        return joined(asker, response, denied, ERRORS[resource], message)
 
     return rule
 
@@ -120,19 +124,13 @@ def refused(asker: Asker, request: object, error: ErrorCode, message: str = "") 
     return errors.answer(asker.api_key, asker.version, request, error, message)
 
 
-def joined(
-    asker: Asker, answer: Later[R], denied: Sequence[Any], error: ErrorCode, message: str | None = ""
-) -> Later[R]:
-    """Add an error for each denied entry to an answer. If the whole answer is an error, nothing is added."""
+def joined(asker: Asker, response: R, denied: Sequence[Any], error: ErrorCode, message: str | None = "") -> R:
+    """Add an error for each denied entry to a response, unless the whole response is an error."""
+    asker.context.stays_the_same = False
+    if getattr(response, "error_code", ErrorCode.NONE):
+        return response
     if denied and hasattr(denied[0], "partitions") and hasattr(denied[0], "name"):
         places = {(each.name, getattr(each, "topic_id", None)) for each in denied}
         denied = denied if len(places) == len(denied) else merged(denied)
     array, refusals = errors.entries(asker.api_key, asker.version, denied, error, message)
-
-    def join(response: R) -> R:
-        asker.context.stays_the_same = False
-        if getattr(response, "error_code", ErrorCode.NONE):
-            return response
-        return replace(response, **{array: Chained(getattr(response, array), refusals)})
-
-    return then(deferred(answer) if isinstance(answer, Promise) else answer, join)
+    return replace(response, **{array: Chained(getattr(response, array), refusals)})

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Awaitable, Collection, Iterable, Sequence
 from dataclasses import replace
-from functools import partial
 from uuid import UUID
 
 from kshim.access.asker import MOST_LOGGED, Asker
@@ -14,7 +13,7 @@ from kshim.answering import Broker
 from kshim.callers import Refused
 from kshim.cluster import fault_in_name
 from kshim.cluster.acl import AclOperation, AclResource
-from kshim.turns.later import Later, gather, then
+from kshim.turns.promise import settled
 from kshim.turns.slices import in_slices
 from schemas.error_code import ErrorCode
 from schemas.messages.create_topics import CreatableTopicResult, CreateTopicsRequest, CreateTopicsResponse
@@ -44,7 +43,7 @@ _written = each("topic_data", AclOperation.WRITE, TOPIC)
 
 def produce(
     asker: Asker, request: ProduceRequest, perform: Perform[ProduceRequest, ProduceResponse]
-) -> Later[ProduceResponse] | Later[ProduceResponse | None]:
+) -> ProduceResponse | Awaitable[ProduceResponse | None] | None:
     """Refuse topics that the caller may not write to.
 
     Transactional records also need the right to write with the transactional id. With acks=0 a refusal closes
@@ -52,13 +51,20 @@ def produce(
     """
     if not _may_write_in_transaction(asker, request):
         error = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
-        answer = refused(asker, request, error)
-    elif request.acks != NO_REPLY:
+        return _checked(asker, request, refused(asker, request, error))
+    if request.acks != NO_REPLY:
         return _written(asker, request, perform)
-    else:
-        answer = _written(asker, request, lambda some: then(perform(some), lambda _: ProduceResponse()))
-    checked: Later[ProduceResponse | None] = then(answer, partial(_checked, asker, request))
-    return checked
+    return _without_reply(asker, request, perform)
+
+
+async def _without_reply(
+    asker: Asker, request: ProduceRequest, perform: Perform[ProduceRequest, ProduceResponse]
+) -> ProduceResponse | None:
+    async def perform_some(some: ProduceRequest) -> ProduceResponse:
+        await settled(perform(some))
+        return ProduceResponse()
+
+    return _checked(asker, request, await settled(_written(asker, request, perform_some)))
 
 
 def _checked(asker: Asker, request: ProduceRequest, response: ProduceResponse) -> ProduceResponse | None:
@@ -91,7 +97,7 @@ def _is_transactional(request: ProduceRequest) -> bool:
 
 def fetch(
     asker: Asker, request: FetchRequest, perform: Perform[FetchRequest, FetchResponse]
-) -> Later[FetchResponse]:
+) -> FetchResponse | Awaitable[FetchResponse]:
     """Set the check of each topic for when it is read, as a session may have more topics than the request."""
     asker.broker.fetch_sessions.read_with(request.session_id, asker.rights)
     if request.replica_id >= 0 or request.replica_state.replica_id >= 0:
@@ -116,7 +122,7 @@ def fetch(
 _end_offsets = each("topics", AclOperation.DESCRIBE, TOPIC, named="topic")
 
 
-def offset_for_leader_epoch(asker: Asker, request: Q, perform: Perform[Q, R]) -> Later[R]:
+def offset_for_leader_epoch(asker: Asker, request: Q, perform: Perform[Q, R]) -> R | Awaitable[R]:
     """Refuse topics that the caller may not describe. Brokers may ask for all topics."""
     if asker.may(AclOperation.CLUSTER_ACTION, AclResource.CLUSTER, quietly=True):
         return perform(request)
@@ -141,9 +147,9 @@ create_partitions = each("topics", AclOperation.ALTER, TOPIC, spared=_twice)
 _each_created = each("topics", AclOperation.CREATE, TOPIC, spared=_twice, message="Authorization failed.")
 
 
-def create_topics(
+async def create_topics(
     asker: Asker, request: CreateTopicsRequest, perform: Perform[CreateTopicsRequest, CreateTopicsResponse]
-) -> Later[CreateTopicsResponse]:
+) -> CreateTopicsResponse:
     """Create the topics that the caller may create: all with the right to create in the cluster, else each
     one with a right to it.
 
@@ -151,18 +157,16 @@ def create_topics(
     """
     names = list({topic.name for topic in request.topics})
 
-    def performed(request: CreateTopicsRequest) -> Later[CreateTopicsResponse]:
-        describable = asker.may_each(AclOperation.DESCRIBE_CONFIGS, TOPIC, names, quietly=True)
-        return then(perform(request), lambda response: then(describable, partial(shown, response)))
-
-    def shown(response: CreateTopicsResponse, describable: set[str]) -> CreateTopicsResponse:
+    async def performed(request: CreateTopicsRequest) -> CreateTopicsResponse:
+        describable = await asker.may_each(AclOperation.DESCRIBE_CONFIGS, TOPIC, names, quietly=True)
+        response = await settled(perform(request))
         if len(describable) == len(names):
             return response
         return replace(response, topics=tuple(_shown(topic, describable) for topic in response.topics))
 
     if asker.may(AclOperation.CREATE, AclResource.CLUSTER, quietly=True):
-        return performed(request)
-    return _each_created(asker, request, performed)
+        return await performed(request)
+    return await settled(_each_created(asker, request, performed))
 
 
 def _shown(topic: CreatableTopicResult, describable: Collection[str]) -> CreatableTopicResult:
@@ -173,16 +177,16 @@ def _shown(topic: CreatableTopicResult, describable: Collection[str]) -> Creatab
     )
 
 
-def delete_topics(
+async def delete_topics(
     asker: Asker, request: DeleteTopicsRequest, perform: Perform[DeleteTopicsRequest, DeleteTopicsResponse]
-) -> Later[DeleteTopicsResponse]:
+) -> DeleteTopicsResponse:
     """Delete the topics that the caller may delete: all with the right to delete the cluster, else each one
     with a right to it.
 
     The refusal of a topic that is given by id has its name only if the caller may describe the topic.
     """
     if asker.may(AclOperation.DELETE, AclResource.CLUSTER, quietly=True):
-        return perform(request)
+        return await settled(perform(request))
     by_id = asker.version >= FIRST_VERSION_TO_DELETE_BY_ID
     wanted = request.topics if by_id else list(map(_by_name, request.topic_names))
     times = Counter((topic.name, topic.topic_id) for topic in wanted)
@@ -190,61 +194,55 @@ def delete_topics(
     def name_of(topic: DeleteTopicState) -> str | None:
         return _name(asker.broker, topic) if times[topic.name, topic.topic_id] == 1 else None
 
-    names = in_slices(asker.broker.rounds, asker.context.turn, wanted, name_of, lambda _: ENTRY_US)
-    return then(names, partial(_delete_allowed, asker, request, perform, wanted))
+    names = await in_slices(asker.broker.rounds, asker.context.turn, wanted, name_of, lambda _: ENTRY_US)
+    return await _delete_allowed(asker, request, perform, wanted, names)
 
 
-def _delete_allowed(
+async def _delete_allowed(
     asker: Asker,
     request: DeleteTopicsRequest,
     perform: Perform[DeleteTopicsRequest, DeleteTopicsResponse],
     wanted: Sequence[DeleteTopicState],
     names: Sequence[str | None],
-) -> Later[DeleteTopicsResponse]:
+) -> DeleteTopicsResponse:
     """Refuse the topics that the caller may not delete, and delete the others. names: those of `wanted`; None
     for an entry that the API refuses.
     """
     asked = [name for name in dict.fromkeys(names) if name is not None]
+    described = await asker.may_each(AclOperation.DESCRIBE, TOPIC, asked, quietly=True)
+    deleted = await asker.may_each(AclOperation.DELETE, TOPIC, asked)
+    topics = asker.broker.cluster.topics
 
-    def answer(allowed: Sequence[set[str]]) -> Later[DeleteTopicsResponse]:
-        described, deleted = allowed
-        topics = asker.broker.cluster.topics
+    def refuse(entry: tuple[DeleteTopicState, str | None]) -> DeletableTopicResult | None:
+        topic, name = entry
+        unknown = name is not None and topic.name is not None and name not in topics
+        if name is None or name in deleted or (unknown and name in described):
+            return None
+        return _not_deleted(topic, name if name in described else topic.name)
 
-        def refuse(entry: tuple[DeleteTopicState, str | None]) -> DeletableTopicResult | None:
-            topic, name = entry
-            unknown = name is not None and topic.name is not None and name not in topics
-            if name is None or name in deleted or (unknown and name in described):
-                return None
-            return _not_deleted(topic, name if name in described else topic.name)
-
-        entries = list(zip(wanted, names, strict=True))
-        refusals = in_slices(asker.broker.rounds, asker.context.turn, entries, refuse, lambda _: ENTRY_US)
-        return then(refusals, partial(_delete_others, asker, request, perform, wanted))
-
-    may_each = [
-        asker.may_each(AclOperation.DESCRIBE, TOPIC, asked, quietly=True),
-        asker.may_each(AclOperation.DELETE, TOPIC, asked),
-    ]
-    return then(gather(may_each, lambda allowed: allowed), answer)
+    entries = list(zip(wanted, names, strict=True))
+    refusals = await in_slices(asker.broker.rounds, asker.context.turn, entries, refuse, lambda _: ENTRY_US)
+    return await _delete_others(asker, request, perform, wanted, refusals)
 
 
-def _delete_others(
+async def _delete_others(
     asker: Asker,
     request: DeleteTopicsRequest,
     perform: Perform[DeleteTopicsRequest, DeleteTopicsResponse],
     wanted: Sequence[DeleteTopicState],
     refusals: Sequence[DeletableTopicResult | None],
-) -> Later[DeleteTopicsResponse]:
+) -> DeleteTopicsResponse:
     """Delete the topics without a refusal, and add the refusals to the answer."""
     refused = tuple(each for each in refusals if each is not None)
     if not refused:
-        return perform(request)
+        return await settled(perform(request))
     kept = [topic for topic, refusal in zip(wanted, refusals, strict=True) if refusal is None]
     if asker.version >= FIRST_VERSION_TO_DELETE_BY_ID:
         request = replace(request, topics=tuple(kept))
     else:
         request = replace(request, topic_names=tuple(topic.name or "" for topic in kept))
-    return then(perform(request), lambda made: replace(made, responses=(*made.responses, *refused)))
+    made = await settled(perform(request))
+    return replace(made, responses=(*made.responses, *refused))
 
 
 def _by_name(name: str) -> DeleteTopicState:

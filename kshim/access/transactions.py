@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Awaitable, Collection, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 
@@ -13,7 +13,7 @@ from kshim.api.init_producer_id import NONE
 from kshim.cluster import INTERNAL_TOPICS, Topic
 from kshim.cluster.acl import AclOperation, AclResource
 from kshim.coordination.transactions.requests import by_topic
-from kshim.turns.later import Later, then
+from kshim.turns.promise import settled
 from schemas.error_code import ErrorCode
 from schemas.mapped import Mapped
 from schemas.messages.add_partitions_to_txn import (
@@ -39,7 +39,7 @@ def init_producer_id(
     asker: Asker,
     request: InitProducerIdRequest,
     perform: Perform[InitProducerIdRequest, InitProducerIdResponse],
-) -> Later[InitProducerIdResponse]:
+) -> InitProducerIdResponse | Awaitable[InitProducerIdResponse]:
     """Check the right to write with the transactional id.
 
     Without a transactional id, the caller must be allowed to write idempotently, or to any topic (KIP-679).
@@ -54,33 +54,30 @@ def init_producer_id(
     return InitProducerIdResponse(error_code=error, producer_id=NONE, producer_epoch=NONE)
 
 
-def add_partitions_to_txn(
+async def add_partitions_to_txn(
     asker: Asker,
     request: AddPartitionsToTxnRequest,
     perform: Perform[AddPartitionsToTxnRequest, AddPartitionsToTxnResponse],
-) -> Later[AddPartitionsToTxnResponse]:
+) -> AddPartitionsToTxnResponse:
     """Check the rights to the transactional id and to all topics; internal topics are always refused.
 
     If one topic is refused, none is added. From v4 on, only brokers may send the request.
     """
     if asker.version >= FIRST_VERSION_FOR_BROKERS:
-        return _of_broker(asker, request, perform)
+        return await settled(_of_broker(asker, request, perform))
     transactional_id = request.v3_and_below_transactional_id
     if not asker.may(AclOperation.WRITE, TRANSACTIONAL_ID, transactional_id):
         response: AddPartitionsToTxnResponse = refused(asker, request, ERRORS[TRANSACTIONAL_ID])
         return response
     names = {topic.name for topic in request.v3_and_below_topics}
-
-    def answer(allowed: set[str]) -> Later[AddPartitionsToTxnResponse]:
-        if allowed.issuperset(names):
-            return perform(request)
-        made = partial(_not_added, allowed, dict(asker.broker.cluster.topics))
-        topics = by_topic(
-            (topic.name, index) for topic in request.v3_and_below_topics for index in topic.partitions
-        )
-        return AddPartitionsToTxnResponse(results_by_topic_v3_and_below=Mapped(made, tuple(topics.items())))
-
-    return then(asker.may_each(AclOperation.WRITE, TOPIC, sorted(names.difference(INTERNAL_TOPICS))), answer)
+    allowed = await asker.may_each(AclOperation.WRITE, TOPIC, sorted(names.difference(INTERNAL_TOPICS)))
+    if allowed.issuperset(names):
+        return await settled(perform(request))
+    made = partial(_not_added, allowed, dict(asker.broker.cluster.topics))
+    topics = by_topic(
+        (topic.name, index) for topic in request.v3_and_below_topics for index in topic.partitions
+    )
+    return AddPartitionsToTxnResponse(results_by_topic_v3_and_below=Mapped(made, tuple(topics.items())))
 
 
 def _not_added(
@@ -107,7 +104,7 @@ def _not_added(
     )
 
 
-def write_txn_markers(asker: Asker, request: Q, perform: Perform[Q, R]) -> Later[R]:
+def write_txn_markers(asker: Asker, request: Q, perform: Perform[Q, R]) -> R | Awaitable[R]:
     """Allow brokers, and administrators, who end hanging transactions (KIP-664)."""
     if asker.may(AclOperation.ALTER, CLUSTER, quietly=True):
         return perform(request)
@@ -117,25 +114,19 @@ def write_txn_markers(asker: Asker, request: Q, perform: Perform[Q, R]) -> Later
 _described = each("transactional_ids", AclOperation.DESCRIBE, TRANSACTIONAL_ID)
 
 
-def describe_transactions(
+async def describe_transactions(
     asker: Asker,
     request: DescribeTransactionsRequest,
     perform: Perform[DescribeTransactionsRequest, DescribeTransactionsResponse],
-) -> Later[DescribeTransactionsResponse]:
+) -> DescribeTransactionsResponse:
     """Describe the transactions that the caller may describe, with the topics that it may describe."""
-
-    def visible(response: DescribeTransactionsResponse) -> Later[DescribeTransactionsResponse]:
-        states = response.transaction_states
-        names = list({topic.topic for state in states for topic in state.topics})
-
-        def shown(allowed: set[str]) -> DescribeTransactionsResponse:
-            if len(allowed) == len(names):
-                return response
-            return replace(response, transaction_states=tuple(_without(state, allowed) for state in states))
-
-        return then(asker.may_each(AclOperation.DESCRIBE, TOPIC, names, quietly=True), shown)
-
-    return then(_described(asker, request, perform), visible)
+    response = await settled(_described(asker, request, perform))
+    states = response.transaction_states
+    names = list({topic.topic for state in states for topic in state.topics})
+    allowed = await asker.may_each(AclOperation.DESCRIBE, TOPIC, names, quietly=True)
+    if len(allowed) == len(names):
+        return response
+    return replace(response, transaction_states=tuple(_without(state, allowed) for state in states))
 
 
 def _without(state: TransactionState, allowed: set[str]) -> TransactionState:

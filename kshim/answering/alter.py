@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Protocol, TypeVar
-
-from twisted.internet.defer import Deferred
 
 from kshim.answering.views import ClusterView
 from kshim.callers import RequestContext
 from kshim.cluster import Refusal
 from kshim.cluster.config_changes import TWICE, ConfigChange
-from kshim.turns.later import Later, if_not_stored
+from kshim.storage.interfaces import StorageError
 from kshim.turns.slices import Slices, each_piece
 from schemas.error_code import ErrorCode
 from schemas.mapped import Mapped
@@ -34,28 +32,27 @@ def cost_us(resource: HasConfigs) -> int:
     return RESOURCE_US + CONFIG_US * len(resource.configs)
 
 
-def alter(
+async def alter(
     broker: ClusterView, context: RequestContext, changes: Sequence[ConfigChange], *, validate_only: bool
-) -> Later[Iterable[Refusal | None]]:
+) -> Iterable[Refusal | None]:
     """Change each resource whole, or refuse it. Fires when the changes are durable and in force."""
 
-    def change(some: Sequence[ConfigChange]) -> Later[Iterable[Refusal | None]]:
-        outcome = broker.cluster.alter_configs(some, broker.node_id, validate_only=validate_only)
-        answered: Deferred[Iterable[Refusal | None]] = outcome.addErrback(
-            if_not_stored(lambda: [NOT_STORED] * len(some))
-        )
-        return answered
+    async def change(some: Sequence[ConfigChange]) -> Iterable[Refusal | None]:
+        try:
+            return await broker.cluster.alter_configs(some, broker.node_id, validate_only=validate_only)
+        except StorageError:
+            return [NOT_STORED] * len(some)
 
     if len(changes) <= RESOURCES_AT_ONCE:
-        return change(changes)
+        return await change(changes)
     context.turn.is_alone = True
-    return Deferred.fromCoroutine(_alter_in_pieces(Slices(broker.rounds, context.turn), changes, change))
+    return await _alter_in_pieces(Slices(broker.rounds, context.turn), changes, change)
 
 
 async def _alter_in_pieces(
     slices: Slices,
     changes: Sequence[ConfigChange],
-    change: Callable[[Sequence[ConfigChange]], Later[Iterable[Refusal | None]]],
+    change: Callable[[Sequence[ConfigChange]], Awaitable[Iterable[Refusal | None]]],
 ) -> list[Refusal | None]:
     """Call `change` for a few changes at a time, without those of a resource that has several."""
     times: Counter[tuple[int, str]] = Counter()

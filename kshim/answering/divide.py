@@ -6,16 +6,13 @@ Each function takes one pass, however many partitions a client names.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Protocol, TypeAlias, TypeVar
-
-from twisted.internet.defer import Deferred
 
 from kshim.answering.views import AnyView
 from kshim.callers import RequestContext
 from kshim.cluster import Topic
-from kshim.turns.later import Later
 from kshim.turns.slices import SLICE_US, Slices
 from schemas.error_code import ErrorCode
 from schemas.message import Structure
@@ -76,34 +73,33 @@ def _merged(found: Found[T]) -> tuple[T, ...]:
     return tuple(replace(topic, partitions=tuple(partitions)) for topic, partitions in found.values())
 
 
-def answer_in_pieces(
+async def answer_in_pieces(
     broker: B,
     context: RequestContext,
     request: R,
-    answer: Callable[[B, RequestContext, R], Later[A]],
-) -> Later[A]:
+    answer: Callable[[B, RequestContext, R], Awaitable[A]],
+) -> A:
     """`answer(...)`; or, if many partitions are named, the answers for as many pieces as it takes, as one."""
     left = PARTITIONS_AT_ONCE
     for topic in request.topics:
         left -= len(topic.partitions) + 1
     if left >= 0:
-        return answer(broker, context, request)
+        return await answer(broker, context, request)
     context.turn.is_alone = True
-    return Deferred.fromCoroutine(_in_pieces(broker, context, request, answer))
+    return await _in_pieces(broker, context, request, answer)
 
 
 async def _in_pieces(
     broker: B,
     context: RequestContext,
     request: R,
-    answer: Callable[[B, RequestContext, R], Later[A]],
+    answer: Callable[[B, RequestContext, R], Awaitable[A]],
 ) -> A:
     slices = Slices(broker.rounds, context.turn)
     found: Found[_OfTopic] = {}
     for some in _pieces(request.topics):
         await slices.spend(SLICE_US)
-        answered = answer(broker, context, replace(request, topics=some))
-        response = await answered if isinstance(answered, Deferred) else answered
+        response = await answer(broker, context, replace(request, topics=some))
         if getattr(response, "error_code", ErrorCode.NONE):
             return response
         _merge(found, response.topics)

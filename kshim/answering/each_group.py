@@ -2,53 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import TypeVar
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any, TypeVar
 
 from kshim.answering.views import AnyView
 from kshim.callers import RequestContext
-from kshim.turns.later import Later, gather, then
+from kshim.turns.promise import run, settled
 from kshim.turns.slices import AnswerElements, each_once, in_slices
 
 GROUP_US = 50
 """What it may cost to ask one group."""
 
-A = TypeVar("A")
 R = TypeVar("R")
 T = TypeVar("T")
 
 
-def ask_each_group(
+async def ask_each_group(
     broker: AnyView,
     context: RequestContext,
     asked: Sequence[T],
-    ask: Callable[[T], Later[R]],
-    respond: Callable[[list[R]], A],
+    ask: Callable[[T], Coroutine[Any, Any, R]],
     group_id: Callable[[T], str] = str,
     elements: Callable[[R], int] = lambda _: 0,
-) -> Later[A]:
-    """`respond(answers)` with the answer to `ask(each)` for each group, asked in slices.
+) -> list[R]:
+    """Return the answer of `ask(each)` for each group, asked in slices.
 
-    group_id: returns the id in `each`. It is hashed letter by letter. elements: how many elements an answer
-    has. A group that is asked for again gets the same answer.
+    group_id: returns the id in `each`. It is hashed letter by letter. elements: returns how many elements an
+    answer has. A group that is asked for again gets the same answer.
     """
     if len(asked) == 1:
-        return then(ask(asked[0]), lambda answer: respond([answer]))
+        return [await ask(asked[0])]
     made = AnswerElements()
 
-    def count(answer: R) -> R:
+    async def ask_once(each: T) -> R:
+        made.check()
+        answer = await ask(each)
         made.add(elements(answer))
         return answer
 
-    def ask_once(each: T) -> Later[R]:
-        made.check()
-        return then(ask(each), count)
-
-    def ask_all(distinct: Sequence[T]) -> Later[Iterable[R]]:
-        answers = in_slices(
-            broker.rounds, context.turn, distinct, ask_once, lambda each: GROUP_US + len(group_id(each)) // 8
+    async def ask_all(distinct: Sequence[T]) -> list[R]:
+        answers = await in_slices(
+            broker.rounds,
+            context.turn,
+            distinct,
+            lambda each: run(ask_once(each)),
+            lambda each: GROUP_US + len(group_id(each)) // 8,
         )
-        return then(answers, lambda answers: gather(answers, lambda found: found))
+        return [await settled(each) for each in answers]
 
-    answers: Later[list[R]] = each_once(asked, ask_all)
-    return then(answers, respond)
+    return await each_once(asked, ask_all)

@@ -9,31 +9,26 @@ from kshim.answering.views import CoordinatorView
 from kshim.callers import RequestContext
 from kshim.cluster import GROUP_METADATA_TOPIC
 from kshim.coordination.transactions.requests import AddPartitions
-from kshim.turns.later import Later, then
 from schemas.error_code import ErrorCode
 from schemas.messages.add_offsets_to_txn import AddOffsetsToTxnRequest, AddOffsetsToTxnResponse
-from schemas.messages.add_partitions_to_txn import AddPartitionsToTxnResult
 
 FIRST_VERSION_WITH_FENCED = 2
 
 
-def add_offsets_to_txn(
+async def add_offsets_to_txn(
     broker: CoordinatorView, context: RequestContext, request: AddOffsetsToTxnRequest
-) -> Later[AddOffsetsToTxnResponse]:
+) -> AddOffsetsToTxnResponse:
     """Add the group's partition; the group need not exist. Below v2 the error INVALID_PRODUCER_EPOCH stands
     for PRODUCER_FENCED (KIP-588).
     """
-
-    def respond(result: AddPartitionsToTxnResult) -> AddOffsetsToTxnResponse:
-        error = result.topic_results[0].results_by_partition[0].partition_error_code
-        if error == ErrorCode.PRODUCER_FENCED and context.api_version < FIRST_VERSION_WITH_FENCED:
-            error = ErrorCode.INVALID_PRODUCER_EPOCH
-        return AddOffsetsToTxnResponse(error_code=error)
-
     asked = AddPartitions(
         request.transactional_id,
         request.producer_id,
         request.producer_epoch,
         ((GROUP_METADATA_TOPIC, broker.groups.shard_for(request.group_id)),),
     )
-    return then(broker.transactions.submit(context, asked), respond)
+    result = await broker.transactions.submit(context, asked)
+    error = result.topic_results[0].results_by_partition[0].partition_error_code
+    if error == ErrorCode.PRODUCER_FENCED and context.api_version < FIRST_VERSION_WITH_FENCED:
+        error = ErrorCode.INVALID_PRODUCER_EPOCH
+    return AddOffsetsToTxnResponse(error_code=error)

@@ -13,7 +13,7 @@ from kshim.callers import RequestContext
 from kshim.cluster import INTERNAL_TOPICS
 from kshim.coordination.transactions.requests import AddPartitions, partition_results
 from kshim.coordination.transactions.transaction import TopicPartition
-from kshim.turns.later import Later, gather, then
+from kshim.turns.promise import together
 from kshim.turns.slices import in_pieces, in_slices
 from schemas.error_code import ErrorCode
 from schemas.messages.add_partitions_to_txn import (
@@ -30,27 +30,31 @@ TRANSACTIONS_AT_ONCE = 100
 PARTITION_US = 1
 
 
-def add_partitions_to_txn(
+async def add_partitions_to_txn(
     broker: CoordinatorView, context: RequestContext, request: AddPartitionsToTxnRequest
-) -> Later[AddPartitionsToTxnResponse]:
+) -> AddPartitionsToTxnResponse:
     """Add all partitions of a transaction. If one of them does not exist, none is added
     (OPERATION_NOT_ATTEMPTED).
     """
     if context.api_version >= FIRST_VERSION_FOR_BROKERS:
 
-        def add(some: Sequence[AddPartitionsToTxnTransaction]) -> Later[Iterable[AddPartitionsToTxnResult]]:
-            return gather([_add(broker, context, _asked(each)) for each in some], list)
+        async def add(
+            some: Sequence[AddPartitionsToTxnTransaction],
+        ) -> Iterable[AddPartitionsToTxnResult]:
+            return await together(_add(broker, context, _asked(each)) for each in some)
 
-        added = in_pieces(broker.rounds, context.turn, request.transactions, add, TRANSACTIONS_AT_ONCE)
-        return then(added, _by_transaction)
+        added = await in_pieces(broker.rounds, context.turn, request.transactions, add, TRANSACTIONS_AT_ONCE)
+        return AddPartitionsToTxnResponse(results_by_transaction=tuple(added))
     asked = AddPartitions(
         request.v3_and_below_transactional_id,
         request.v3_and_below_producer_id,
         request.v3_and_below_producer_epoch,
         _partitions(request.v3_and_below_topics),
     )
-    knows_fenced = context.api_version >= FIRST_VERSION_WITH_FENCED
-    return then(_add(broker, context, asked), _of_client if knows_fenced else _of_old_client)
+    result = await _add(broker, context, asked)
+    if context.api_version < FIRST_VERSION_WITH_FENCED:
+        return _of_old_client(result)
+    return _of_client(result)
 
 
 def _asked(each: AddPartitionsToTxnTransaction) -> AddPartitions:
@@ -64,9 +68,9 @@ def _asked(each: AddPartitionsToTxnTransaction) -> AddPartitions:
     )
 
 
-def _add(
+async def _add(
     broker: CoordinatorView, context: RequestContext, asked: AddPartitions
-) -> Later[AddPartitionsToTxnResult]:
+) -> AddPartitionsToTxnResult:
     topics = broker.cluster.topics
     is_client_s = context.api_version < FIRST_VERSION_FOR_BROKERS
 
@@ -78,21 +82,15 @@ def _add(
             return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         return ErrorCode.OPERATION_NOT_ATTEMPTED
 
-    def add(errors: list[ErrorCode]) -> Later[AddPartitionsToTxnResult]:
-        if set(errors) <= {ErrorCode.OPERATION_NOT_ATTEMPTED}:
-            return broker.transactions.submit(context, asked)
-        by_partition = dict(zip(asked.partitions, errors, strict=True))
-        return partition_results(asked.transactional_id, by_partition.items())
-
-    return then(in_slices(broker.rounds, context.turn, asked.partitions, error, lambda _: PARTITION_US), add)
+    errors = await in_slices(broker.rounds, context.turn, asked.partitions, error, lambda _: PARTITION_US)
+    if set(errors) <= {ErrorCode.OPERATION_NOT_ATTEMPTED}:
+        return await broker.transactions.submit(context, asked)
+    by_partition = dict(zip(asked.partitions, errors, strict=True))
+    return partition_results(asked.transactional_id, by_partition.items())
 
 
 def _partitions(topics: Iterable[AddPartitionsToTxnTopic]) -> tuple[TopicPartition, ...]:
     return tuple((topic.name, index) for topic in topics for index in topic.partitions)
-
-
-def _by_transaction(results: Iterable[AddPartitionsToTxnResult]) -> AddPartitionsToTxnResponse:
-    return AddPartitionsToTxnResponse(results_by_transaction=tuple(results))
 
 
 def _of_client(result: AddPartitionsToTxnResult) -> AddPartitionsToTxnResponse:

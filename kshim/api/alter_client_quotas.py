@@ -12,7 +12,7 @@ from kshim.answering.views import ClusterView
 from kshim.callers import RequestContext
 from kshim.cluster import Refusal
 from kshim.cluster.client_quotas import Entity, QuotaChange, entity_text, new_entity
-from kshim.turns.later import Later, if_not_stored, then
+from kshim.storage.interfaces import StorageError
 from kshim.turns.slices import in_pieces
 from schemas.error_code import ErrorCode
 from schemas.messages.alter_client_quotas import (
@@ -29,24 +29,23 @@ NOT_STORED = Refusal(ErrorCode.KAFKA_STORAGE_ERROR, "The quotas could not be sto
 Outcome = tuple[Entity, Refusal | None]
 
 
-def alter_client_quotas(
+async def alter_client_quotas(
     broker: ClusterView, context: RequestContext, request: AlterClientQuotasRequest
-) -> Later[AlterClientQuotasResponse]:
+) -> AlterClientQuotasResponse:
     """Change each entity. The changes are durable before the answer."""
     changes, refused = _once(request.entries)
 
-    def alter(some: Sequence[QuotaChange]) -> Later[Iterable[Outcome]]:
-        altered = broker.cluster.client_quotas.alter(some, validate_only=request.validate_only)
-        failed = if_not_stored(lambda: [NOT_STORED] * len(some))
-        return altered.addErrback(failed).addCallback(
-            lambda outcome: [(each.entity, refusal) for each, refusal in zip(some, outcome, strict=True)]
-        )
+    async def alter(some: Sequence[QuotaChange]) -> Iterable[Outcome]:
+        outcome: Sequence[Refusal | None]
+        try:
+            outcome = await broker.cluster.client_quotas.alter(some, validate_only=request.validate_only)
+        except StorageError:
+            outcome = [NOT_STORED] * len(some)
+        return [(each.entity, refusal) for each, refusal in zip(some, outcome, strict=True)]
 
-    def response(outcome: Iterable[Outcome]) -> AlterClientQuotasResponse:
-        results = {**dict(outcome), **refused}
-        return AlterClientQuotasResponse(entries=tuple(_entry(*each) for each in results.items()))
-
-    return then(in_pieces(broker.rounds, context.turn, changes, alter, ENTITIES_AT_ONCE), response)
+    outcome = await in_pieces(broker.rounds, context.turn, changes, alter, ENTITIES_AT_ONCE)
+    results = {**dict(outcome), **refused}
+    return AlterClientQuotasResponse(entries=tuple(_entry(*each) for each in results.items()))
 
 
 def _once(entries: Iterable[RequestEntryData]) -> tuple[list[QuotaChange], dict[Entity, Refusal]]:

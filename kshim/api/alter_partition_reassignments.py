@@ -8,13 +8,11 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 
-from twisted.internet.defer import Deferred
-
 from kshim.answering.views import ClusterView
 from kshim.callers import RequestContext
 from kshim.cluster import Refusal, leaders
 from kshim.cluster.changes import Outcome, TopicPartition
-from kshim.turns.later import Later, if_not_stored
+from kshim.storage.interfaces import StorageError
 from kshim.turns.slices import in_pieces
 from schemas.error_code import ErrorCode
 from schemas.messages.alter_partition_reassignments import (
@@ -27,9 +25,9 @@ from schemas.messages.alter_partition_reassignments import (
 PARTITIONS_AT_ONCE = 500
 
 
-def alter_partition_reassignments(
+async def alter_partition_reassignments(
     broker: ClusterView, context: RequestContext, request: AlterPartitionReassignmentsRequest
-) -> Later[AlterPartitionReassignmentsResponse]:
+) -> AlterPartitionReassignmentsResponse:
     """Reassign each partition independently. It is done before the answer, unless a new replica's broker is
     stopped.
 
@@ -44,28 +42,24 @@ def alter_partition_reassignments(
     ]
     allow = request.allow_replication_factor_change
 
-    def reassign(some: Sequence[tuple[TopicPartition, Sequence[int] | None]]) -> Deferred[Outcome]:
-        return leaders.reassign(broker.cluster, some, allow_replication_factor_change=allow)
+    async def reassign(some: Sequence[tuple[TopicPartition, Sequence[int] | None]]) -> Outcome:
+        return await leaders.reassign(broker.cluster, some, allow_replication_factor_change=allow)
 
-    def response(outcome: Outcome) -> AlterPartitionReassignmentsResponse:
-        results = (_result(index, refusal) for (_, index), refusal in outcome)
-        return AlterPartitionReassignmentsResponse(
-            allow_replication_factor_change=allow,
-            error_message=None,
-            responses=tuple(
-                ReassignableTopicResponse(
-                    name=topic.name, partitions=tuple(itertools.islice(results, len(topic.partitions)))
-                )
-                for topic in request.topics
-            ),
-        )
-
-    def failed() -> AlterPartitionReassignmentsResponse:
+    try:
+        outcome = await in_pieces(broker.rounds, context.turn, wanted, reassign, PARTITIONS_AT_ONCE)
+    except StorageError:
         return AlterPartitionReassignmentsResponse(error_code=ErrorCode.KAFKA_STORAGE_ERROR)
-
-    changed = in_pieces(broker.rounds, context.turn, wanted, reassign, PARTITIONS_AT_ONCE)
-    assert isinstance(changed, Deferred)
-    return changed.addCallbacks(response, if_not_stored(failed))
+    results = (_result(index, refusal) for (_, index), refusal in outcome)
+    return AlterPartitionReassignmentsResponse(
+        allow_replication_factor_change=allow,
+        error_message=None,
+        responses=tuple(
+            ReassignableTopicResponse(
+                name=topic.name, partitions=tuple(itertools.islice(results, len(topic.partitions)))
+            )
+            for topic in request.topics
+        ),
+    )
 
 
 def _result(index: int, refusal: Refusal | None) -> ReassignablePartitionResponse:

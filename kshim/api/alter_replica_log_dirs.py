@@ -10,7 +10,6 @@ from functools import partial
 from kshim.answering.views import ClusterView
 from kshim.callers import RequestContext
 from kshim.cluster import Partition
-from kshim.turns.later import Later, then
 from kshim.turns.slices import in_slices
 from schemas.error_code import ErrorCode
 from schemas.messages.alter_replica_log_dirs import (
@@ -29,9 +28,9 @@ SUFFIX_CHARACTERS = len(".-future") + 32
 Wanted = tuple[str, int, str]
 
 
-def alter_replica_log_dirs(
+async def alter_replica_log_dirs(
     broker: ClusterView, context: RequestContext, request: AlterReplicaLogDirsRequest
-) -> Later[AlterReplicaLogDirsResponse]:
+) -> AlterReplicaLogDirsResponse:
     """Answer once for each replica.
 
     If the request names two directories for a replica, the last one counts.
@@ -44,20 +43,18 @@ def alter_replica_log_dirs(
     }
     wanted = [(name, index, path) for (name, index), path in paths.items()]
 
-    def respond(errors: list[ErrorCode]) -> AlterReplicaLogDirsResponse:
-        results: dict[str, list[AlterReplicaLogDirPartitionResult]] = {}
-        for (name, index, _), error in zip(wanted, errors, strict=True):
-            result = AlterReplicaLogDirPartitionResult(partition_index=index, error_code=error)
-            results.setdefault(name, []).append(result)
-        return AlterReplicaLogDirsResponse(
-            results=tuple(
-                AlterReplicaLogDirTopicResult(topic_name=name, partitions=tuple(partitions))
-                for name, partitions in results.items()
-            )
+    find = partial(_error, broker)
+    errors = await in_slices(broker.rounds, context.turn, wanted, find, lambda _: PARTITION_US)
+    results: dict[str, list[AlterReplicaLogDirPartitionResult]] = {}
+    for (name, index, _), error in zip(wanted, errors, strict=True):
+        result = AlterReplicaLogDirPartitionResult(partition_index=index, error_code=error)
+        results.setdefault(name, []).append(result)
+    return AlterReplicaLogDirsResponse(
+        results=tuple(
+            AlterReplicaLogDirTopicResult(topic_name=name, partitions=tuple(partitions))
+            for name, partitions in results.items()
         )
-
-    errors = in_slices(broker.rounds, context.turn, wanted, partial(_error, broker), lambda _: PARTITION_US)
-    return then(errors, respond)
+    )
 
 
 def _error(broker: ClusterView, wanted: Wanted) -> ErrorCode:

@@ -11,7 +11,7 @@ from kshim.answering.views import ClusterView
 from kshim.callers import RequestContext
 from kshim.cluster import Refusal
 from kshim.cluster.scram_users import Deletion, ScramChange, Upsertion, refuse_all
-from kshim.turns.later import Later, if_not_stored, then
+from kshim.storage.interfaces import StorageError
 from kshim.turns.slices import in_pieces
 from schemas.error_code import ErrorCode
 from schemas.messages.alter_user_scram_credentials import (
@@ -26,9 +26,9 @@ NOT_STORED = Refusal(ErrorCode.KAFKA_STORAGE_ERROR, "The credentials could not b
 Outcome = tuple[str, Refusal | None]
 
 
-def alter_user_scram_credentials(
+async def alter_user_scram_credentials(
     broker: ClusterView, context: RequestContext, request: AlterUserScramCredentialsRequest
-) -> Later[AlterUserScramCredentialsResponse]:
+) -> AlterUserScramCredentialsResponse:
     """Change each user's passwords. The changes are durable before the answer."""
     users = broker.cluster.scram_users
     changes: list[ScramChange] = [Deletion(each.name, each.mechanism) for each in request.deletions]
@@ -38,19 +38,16 @@ def alter_user_scram_credentials(
     ]
     refused = {name: why for name, why in refuse_all(changes, users.credentials).items() if why is not None}
 
-    def alter(some: Sequence[ScramChange]) -> Later[Iterable[Outcome]]:
-        failed = if_not_stored(lambda: dict.fromkeys((each.name for each in some), NOT_STORED))
-        outcomes: Later[Iterable[Outcome]] = (
-            users.alter(some).addErrback(failed).addCallback(lambda outcomes: outcomes.items())
-        )
-        return outcomes
-
-    def respond(outcomes: Iterable[Outcome]) -> AlterUserScramCredentialsResponse:
-        results = {**dict(outcomes), **refused}
-        return AlterUserScramCredentialsResponse(results=tuple(_result(*each) for each in results.items()))
+    async def alter(some: Sequence[ScramChange]) -> Iterable[Outcome]:
+        try:
+            return (await users.alter(some)).items()
+        except StorageError:
+            return [(each.name, NOT_STORED) for each in some]
 
     wanted = [each for each in changes if each.name not in refused]
-    return then(in_pieces(broker.rounds, context.turn, wanted, alter, USERS_AT_ONCE), respond)
+    outcomes = await in_pieces(broker.rounds, context.turn, wanted, alter, USERS_AT_ONCE)
+    results = {**dict(outcomes), **refused}
+    return AlterUserScramCredentialsResponse(results=tuple(_result(*each) for each in results.items()))
 
 
 def _result(user: str, refusal: Refusal | None) -> AlterUserScramCredentialsResult:

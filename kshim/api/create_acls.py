@@ -13,7 +13,7 @@ from kshim.answering.views import ClusterView
 from kshim.callers import RequestContext
 from kshim.cluster import Refusal
 from kshim.cluster.acl import Acl, Pattern
-from kshim.turns.later import Later, if_not_stored
+from kshim.storage.interfaces import StorageError
 from kshim.turns.slices import Slices
 from schemas.error_code import ErrorCode
 from schemas.messages.create_acls import AclCreation, AclCreationResult, CreateAclsRequest, CreateAclsResponse
@@ -23,18 +23,20 @@ FAILED = Refusal(ErrorCode.UNKNOWN_SERVER_ERROR, None)
 NOT_STORED = Refusal(ErrorCode.KAFKA_STORAGE_ERROR, "The ACLs could not be stored.")
 
 
-def create_acls(
+async def create_acls(
     broker: ClusterView, context: RequestContext, request: CreateAclsRequest
-) -> Later[CreateAclsResponse]:
+) -> CreateAclsResponse:
     """Create or refuse each ACL independently. The new ACLs are durable and in force before the answer."""
     creations = [_acl(each) for each in request.creations]
     if broker.cluster.acls is None:
         return _response([REFUSED] * len(creations))
     if any(acl.is_filter for acl in creations):
         return _response([FAILED] * len(creations))
-    made = broker.cluster.acls.create(creations, Slices(broker.rounds, context.turn).spend)
-    not_stored = if_not_stored(lambda: _response([NOT_STORED] * len(creations)))
-    return made.addCallbacks(_response, not_stored)
+    try:
+        made = await broker.cluster.acls.create(creations, Slices(broker.rounds, context.turn).spend)
+    except StorageError:
+        return _response([NOT_STORED] * len(creations))
+    return _response(made)
 
 
 def _acl(creation: AclCreation) -> Acl:

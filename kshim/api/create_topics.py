@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING
 
 from kshim.answering.admission import admission
 from kshim.answering.views import ClusterView
@@ -13,7 +12,7 @@ from kshim.callers import RequestContext
 from kshim.cluster import NewTopic, Refusal, Topic
 from kshim.cluster.broker_configs import BrokerConfigs
 from kshim.cluster.described import created_topic
-from kshim.turns.later import if_not_stored
+from kshim.storage.interfaces import StorageError
 from kshim.turns.slices import Slices
 from schemas.error_code import ErrorCode
 from schemas.mapped import Mapped
@@ -25,17 +24,14 @@ from schemas.messages.create_topics import (
     CreateTopicsResponse,
 )
 
-if TYPE_CHECKING:
-    from twisted.internet.defer import Deferred
-
 FIRST_STRICT_VERSION = 6
 STORAGE_ERROR = Refusal(ErrorCode.KAFKA_STORAGE_ERROR, "The topic could not be stored.")
 TWICE = Refusal(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
 
 
-def create_topics(
+async def create_topics(
     broker: ClusterView, context: RequestContext, request: CreateTopicsRequest
-) -> Deferred[CreateTopicsResponse]:
+) -> CreateTopicsResponse:
     """Create or refuse each topic independently.
 
     New topics are durable, and in Metadata, before the answer.
@@ -44,19 +40,17 @@ def create_topics(
     wanted = [_new_topic(topic) for topic in request.topics if count[topic.name] == 1]
     twice = {name: TWICE for name, times in count.items() if times > 1}
 
-    def response(outcome: Mapping[str, Topic | Refusal]) -> CreateTopicsResponse:
-        configs = broker.cluster.broker_configs(broker.node_id)
-        return CreateTopicsResponse(
-            topics=Mapped(partial(_result, configs), tuple({**outcome, **twice}.items()))
-        )
-
-    def failed() -> CreateTopicsResponse:
-        return response(dict.fromkeys((new.name for new in wanted), STORAGE_ERROR))
-
     pause = Slices(broker.rounds, context.turn).spend
     admit = admission(context, FIRST_STRICT_VERSION)
-    made = broker.cluster.create_topics(wanted, validate_only=request.validate_only, pause=pause, admit=admit)
-    return made.addCallbacks(response, if_not_stored(failed))
+    outcome: Mapping[str, Topic | Refusal]
+    try:
+        outcome = await broker.cluster.create_topics(
+            wanted, validate_only=request.validate_only, pause=pause, admit=admit
+        )
+    except StorageError:
+        outcome = dict.fromkeys((new.name for new in wanted), STORAGE_ERROR)
+    configs = broker.cluster.broker_configs(broker.node_id)
+    return CreateTopicsResponse(topics=Mapped(partial(_result, configs), tuple({**outcome, **twice}.items())))
 
 
 def _new_topic(topic: CreatableTopic) -> NewTopic:

@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import partial
-from typing import NoReturn
-
-from twisted.python.failure import Failure
 
 from kshim.answering.acl_codes import new_filter
 from kshim.answering.views import ClusterView
@@ -14,7 +10,7 @@ from kshim.callers import Refused, RequestContext
 from kshim.cluster import Refusal
 from kshim.cluster.acl import Acl
 from kshim.cluster.acls import MOST_FOUND
-from kshim.turns.later import Later, if_not_stored
+from kshim.storage.interfaces import StorageError
 from kshim.turns.slices import Slices
 from schemas.error_code import ErrorCode
 from schemas.mapped import Mapped
@@ -30,21 +26,21 @@ REFUSED = Refusal(ErrorCode.SECURITY_DISABLED, "No Authorizer is configured.")
 NOT_STORED = Refusal(ErrorCode.KAFKA_STORAGE_ERROR, "The deletion could not be stored.")
 
 
-def delete_acls(
+async def delete_acls(
     broker: ClusterView, context: RequestContext, request: DeleteAclsRequest
-) -> Later[DeleteAclsResponse]:
+) -> DeleteAclsResponse:
     """Answer each filter with the ACLs that it has deleted. The deletion is durable before the answer."""
     filters = [new_filter(each) for each in request.filters]
     if broker.cluster.acls is None:
         return _response([REFUSED] * len(filters))
-    deleted = broker.cluster.acls.delete(filters, Slices(broker.rounds, context.turn).spend)
-    not_stored = if_not_stored(lambda: _response([NOT_STORED] * len(filters)))
-    return deleted.addCallbacks(_response, not_stored).addErrback(partial(_refuse, context))
-
-
-def _refuse(context: RequestContext, failure: Failure) -> NoReturn:
-    failure.trap(TooManyElements)
-    raise Refused(f"{context.sender}: DeleteAcls finds more than {MOST_FOUND} access control lists")
+    try:
+        deleted = await broker.cluster.acls.delete(filters, Slices(broker.rounds, context.turn).spend)
+    except StorageError:
+        return _response([NOT_STORED] * len(filters))
+    except TooManyElements:
+        why = f"{context.sender}: DeleteAcls finds more than {MOST_FOUND} access control lists"
+        raise Refused(why) from None
+    return _response(deleted)
 
 
 def _response(outcome: Iterable[list[Acl] | Refusal]) -> DeleteAclsResponse:

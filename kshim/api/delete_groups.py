@@ -6,21 +6,18 @@ from kshim.answering.each_group import ask_each_group
 from kshim.answering.views import GroupsView
 from kshim.callers import RequestContext
 from kshim.coordination.groups.refusals import DeleteGroup
-from kshim.turns.later import Later
+from kshim.turns.promise import settled
 from schemas.messages.delete_groups import DeletableGroupResult, DeleteGroupsRequest, DeleteGroupsResponse
 
 
-def delete_groups(
+async def delete_groups(
     broker: GroupsView, context: RequestContext, request: DeleteGroupsRequest
-) -> Later[DeleteGroupsResponse]:
+) -> DeleteGroupsResponse:
     """Delete each group. A group that is named twice is deleted and answered once."""
-
-    def respond(results: list[DeletableGroupResult]) -> DeleteGroupsResponse:
-        return DeleteGroupsResponse(results=tuple(results))
-
     group_ids = dict.fromkeys(request.groups_names)
 
-    def delete(group_id: str) -> Later[DeletableGroupResult]:
-        return broker.groups.submit(context, DeleteGroup(group_id))
+    async def delete(group_id: str) -> DeletableGroupResult:
+        return await settled(broker.groups.submit(context, DeleteGroup(group_id)))
 
-    return ask_each_group(broker, context, list(group_ids), delete, respond)
+    results = await ask_each_group(broker, context, list(group_ids), delete)
+    return DeleteGroupsResponse(results=tuple(results))

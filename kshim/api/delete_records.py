@@ -6,13 +6,13 @@ The answer is sent when the new log start offsets are durable. The space is free
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from functools import partial
 from itertools import islice
 
 from kshim.answering.views import LogView
 from kshim.callers import RequestContext
 from kshim.cluster.leadership import fault_in_leadership
-from kshim.turns.later import Later, gather, if_not_stored, then
+from kshim.storage.interfaces import StorageError
+from kshim.turns.promise import together
 from kshim.turns.slices import in_pieces
 from schemas.error_code import ErrorCode
 from schemas.messages.delete_records import (
@@ -32,9 +32,9 @@ _Wanted = tuple[str, DeleteRecordsPartition]
 """The name of a topic, and the request's entry for one of its partitions."""
 
 
-def delete_records(
+async def delete_records(
     broker: LogView, context: RequestContext, request: DeleteRecordsRequest
-) -> Later[DeleteRecordsResponse]:
+) -> DeleteRecordsResponse:
     """Delete from each partition independently. If a partition is named twice, its last entry counts."""
     wanted: dict[str, dict[int, DeleteRecordsPartition]] = {}
     for topic in request.topics:
@@ -42,24 +42,19 @@ def delete_records(
         of_topic |= {partition.partition_index: partition for partition in topic.partitions}
     all_wanted = [(name, each) for name, partitions in wanted.items() for each in partitions.values()]
 
-    def delete(some: Sequence[_Wanted]) -> Later[Iterable[DeleteRecordsPartitionResult]]:
-        return gather([_delete(broker, name, partition) for name, partition in some], list)
+    async def delete(some: Sequence[_Wanted]) -> Iterable[DeleteRecordsPartitionResult]:
+        return await together(_delete(broker, name, partition) for name, partition in some)
 
-    def response(results: Iterable[DeleteRecordsPartitionResult]) -> DeleteRecordsResponse:
-        left = iter(results)
-        return DeleteRecordsResponse(
-            topics=tuple(
-                DeleteRecordsTopicResult(name=name, partitions=tuple(islice(left, len(partitions))))
-                for name, partitions in wanted.items()
-            )
+    left = iter(await in_pieces(broker.rounds, context.turn, all_wanted, delete, PARTITIONS_AT_ONCE))
+    return DeleteRecordsResponse(
+        topics=tuple(
+            DeleteRecordsTopicResult(name=name, partitions=tuple(islice(left, len(partitions))))
+            for name, partitions in wanted.items()
         )
+    )
 
-    return then(in_pieces(broker.rounds, context.turn, all_wanted, delete, PARTITIONS_AT_ONCE), response)
 
-
-def _delete(
-    broker: LogView, name: str, wanted: DeleteRecordsPartition
-) -> Later[DeleteRecordsPartitionResult]:
+async def _delete(broker: LogView, name: str, wanted: DeleteRecordsPartition) -> DeleteRecordsPartitionResult:
     """Delete records from one partition. The checks before that are in Kafka's order."""
     topic = broker.cluster.topics.get(name)
     partition = None if topic is None else topic.partition(wanted.partition_index)
@@ -76,12 +71,10 @@ def _delete(
     offset = high_watermark if wanted.offset == HIGH_WATERMARK else wanted.offset
     if not 0 <= offset <= high_watermark:
         return _refusal(wanted, ErrorCode.OFFSET_OUT_OF_RANGE)
-    deleted = broker.log.delete_records(partition.partition_no, offset)
-    not_stored = if_not_stored(partial(_refusal, wanted, ErrorCode.KAFKA_STORAGE_ERROR))
-    return deleted.addCallbacks(partial(_result, wanted), not_stored)
-
-
-def _result(wanted: DeleteRecordsPartition, log_start_offset: int) -> DeleteRecordsPartitionResult:
+    try:
+        log_start_offset = await broker.log.delete_records(partition.partition_no, offset)
+    except StorageError:
+        return _refusal(wanted, ErrorCode.KAFKA_STORAGE_ERROR)
     return DeleteRecordsPartitionResult(
         partition_index=wanted.partition_index, low_watermark=log_start_offset, error_code=ErrorCode.NONE
     )

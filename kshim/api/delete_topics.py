@@ -6,13 +6,11 @@ from collections import Counter
 from collections.abc import Awaitable, Mapping, Sequence
 from uuid import UUID
 
-from twisted.internet.defer import Deferred
-
 from kshim.answering.admission import admission
 from kshim.answering.views import CoordinatorView
 from kshim.callers import RequestContext
 from kshim.cluster import ZERO_UUID, Refusal, Topic
-from kshim.turns.later import if_not_stored
+from kshim.storage.interfaces import StorageError
 from kshim.turns.slices import Slices
 from schemas.error_code import ErrorCode
 from schemas.messages.delete_topics import (
@@ -32,20 +30,14 @@ NO_SUCH_ID = Refusal(ErrorCode.UNKNOWN_TOPIC_ID, "This server does not host this
 STORAGE_ERROR = Refusal(ErrorCode.KAFKA_STORAGE_ERROR, "The deletion could not be stored.")
 
 
-def delete_topics(
+async def delete_topics(
     broker: CoordinatorView, context: RequestContext, request: DeleteTopicsRequest
-) -> Deferred[DeleteTopicsResponse]:
+) -> DeleteTopicsResponse:
     """Delete or refuse each topic independently. A deletion is durable before the answer."""
     if context.api_version < FIRST_VERSION_WITH_TOPIC_IDS:
         wanted = [DeleteTopicState(name=name, topic_id=ZERO_UUID) for name in request.topic_names]
     else:
         wanted = list(request.topics)
-    return Deferred.fromCoroutine(_delete(broker, context, wanted))
-
-
-async def _delete(
-    broker: CoordinatorView, context: RequestContext, wanted: list[DeleteTopicState]
-) -> DeleteTopicsResponse:
     slices = Slices(broker.rounds, context.turn)
     topics, refused = await _sort_out(broker, slices, wanted)
 
@@ -53,16 +45,14 @@ async def _delete(
         """Delete the offsets that groups have committed for deleted topics."""
         return broker.groups.topics_deleted(names, slices.spend)
 
-    def response(outcome: Mapping[UUID, Refusal | None]) -> DeleteTopicsResponse:
-        results = [_result(topic.name, topic.topic_id, outcome[topic.topic_id]) for topic in topics]
-        return DeleteTopicsResponse(responses=(*results, *refused))
-
-    def failed() -> DeleteTopicsResponse:
-        return response({topic.topic_id: STORAGE_ERROR for topic in topics})
-
     admit = admission(context, FIRST_STRICT_VERSION)
-    deleted = broker.cluster.delete_topics(topics, admit, pause=slices.spend, forget=forget_offsets)
-    return await deleted.addCallbacks(response, if_not_stored(failed))
+    outcome: Mapping[UUID, Refusal | None]
+    try:
+        outcome = await broker.cluster.delete_topics(topics, admit, pause=slices.spend, forget=forget_offsets)
+    except StorageError:
+        outcome = {topic.topic_id: STORAGE_ERROR for topic in topics}
+    results = [_result(topic.name, topic.topic_id, outcome[topic.topic_id]) for topic in topics]
+    return DeleteTopicsResponse(responses=(*results, *refused))
 
 
 async def _sort_out(

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from twisted.internet.defer import Deferred
-
 from kshim.answering.acl_codes import new_filter
 from kshim.answering.views import ClusterView
 from kshim.callers import RequestContext
 from kshim.cluster.acl import Acl, Pattern
-from kshim.turns.later import Later
 from kshim.turns.slices import Slices
 from schemas.error_code import ErrorCode
 from schemas.mapped import Mapped
@@ -22,9 +19,9 @@ from schemas.messages.describe_acls import (
 )
 
 
-def describe_acls(
+async def describe_acls(
     broker: ClusterView, context: RequestContext, request: DescribeAclsRequest
-) -> Later[DescribeAclsResponse]:
+) -> DescribeAclsResponse:
     """Return the ACLs that match.
 
     Without an authorizer, refuse with SECURITY_DISABLED, which tools report.
@@ -33,8 +30,7 @@ def describe_acls(
     if broker.cluster.acls is None:
         message = "No Authorizer is configured on the broker"
         return DescribeAclsResponse(error_code=ErrorCode.SECURITY_DISABLED, error_message=message)
-    found = broker.cluster.acls.find(wanted, Slices(broker.rounds, context.turn).spend)
-    return Deferred.fromCoroutine(found).addCallback(_response)
+    return _response(await broker.cluster.acls.find(wanted, Slices(broker.rounds, context.turn).spend))
 
 
 def _response(acls: Iterable[Acl]) -> DescribeAclsResponse:

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from kshim.answering.views import ClusterView
 from kshim.callers import RequestContext
 from kshim.cluster.client_quotas import ENTITY_TYPES, IP, Component, Entity, MatchType, meets
-from kshim.turns.later import Later, then
 from kshim.turns.slices import in_slices
 from schemas.error_code import ErrorCode
 from schemas.messages.describe_client_quotas import (
@@ -22,9 +21,9 @@ from schemas.messages.describe_client_quotas import (
 ENTITY_US = 5
 
 
-def describe_client_quotas(
+async def describe_client_quotas(
     broker: ClusterView, context: RequestContext, request: DescribeClientQuotasRequest
-) -> Later[DescribeClientQuotasResponse]:
+) -> DescribeClientQuotasResponse:
     """Return the entities that match all components of the filter.
 
     A filter without components matches all entities; if it is strict, none.
@@ -46,11 +45,9 @@ def describe_client_quotas(
             values=tuple(ValueData(key=key, value=value) for key, value in values.items()),
         )
 
-    def respond(found: list[EntryData | None]) -> DescribeClientQuotasResponse:
-        entries = tuple(entry for entry in found if entry is not None)
-        return DescribeClientQuotasResponse(error_code=ErrorCode.NONE, entries=entries)
-
-    return then(in_slices(broker.rounds, context.turn, list(quotas), find, lambda _: ENTITY_US), respond)
+    found = await in_slices(broker.rounds, context.turn, list(quotas), find, lambda _: ENTITY_US)
+    entries = tuple(entry for entry in found if entry is not None)
+    return DescribeClientQuotasResponse(error_code=ErrorCode.NONE, entries=entries)
 
 
 def _fault(components: Sequence[ComponentData]) -> tuple[ErrorCode, str | None]:

@@ -23,7 +23,6 @@ from kshim.cluster.described import (
     described_loggers,
     described_topic,
 )
-from kshim.turns.later import Later, then
 from kshim.turns.slices import AnswerElements, in_slices
 from schemas.error_code import ErrorCode
 from schemas.messages.describe_configs import (
@@ -66,9 +65,9 @@ MALFORMED = _Invalid(
 )
 
 
-def describe_configs(
+async def describe_configs(
     broker: Broker, context: RequestContext, request: DescribeConfigsRequest
-) -> Later[DescribeConfigsResponse]:
+) -> DescribeConfigsResponse:
     """Describe each resource independently, as this broker sees it.
 
     If one has a type that Kafka lacks, all are refused. A resource that is named again is not read again, and
@@ -84,10 +83,12 @@ def describe_configs(
         return described
 
     if all(resource.resource_type in RESOURCE_TYPES for resource in request.resources):
-        results = in_slices(broker.rounds, context.turn, request.resources, describe, lambda _: RESOURCE_US)
+        results = await in_slices(
+            broker.rounds, context.turn, request.resources, describe, lambda _: RESOURCE_US
+        )
     else:
         results = [_refused(resource, MALFORMED) for resource in request.resources]
-    return then(results, lambda results: DescribeConfigsResponse(results=tuple(results)))
+    return DescribeConfigsResponse(results=tuple(results))
 
 
 class Describing:

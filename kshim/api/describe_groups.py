@@ -12,27 +12,25 @@ from kshim.answering.each_group import ask_each_group
 from kshim.answering.views import GroupsView
 from kshim.callers import RequestContext
 from kshim.coordination.groups.refusals import DescribeGroup
-from kshim.turns.later import Later, then
+from kshim.turns.promise import settled
 from schemas.error_code import ErrorCode
 from schemas.messages.describe_groups import DescribedGroup, DescribeGroupsRequest, DescribeGroupsResponse
 
 
-def describe_groups(
+async def describe_groups(
     broker: GroupsView, context: RequestContext, request: DescribeGroupsRequest
-) -> Later[DescribeGroupsResponse]:
+) -> DescribeGroupsResponse:
     """Describe the groups in the request's order, with authorized operations if requested (v3, KIP-430)."""
 
-    def describe(group_id: str) -> Later[DescribedGroup]:
-        described = broker.groups.submit(context, DescribeGroup(group_id))
-        return then(described, _with_operations) if request.include_authorized_operations else described
+    async def describe(group_id: str) -> DescribedGroup:
+        described = await settled(broker.groups.submit(context, DescribeGroup(group_id)))
+        return _with_operations(described) if request.include_authorized_operations else described
 
     def elements(group: DescribedGroup) -> int:
         return len(group.members)
 
-    def respond(groups: list[DescribedGroup]) -> DescribeGroupsResponse:
-        return DescribeGroupsResponse(groups=tuple(groups))
-
-    return ask_each_group(broker, context, request.groups, describe, respond, elements=elements)
+    groups = await ask_each_group(broker, context, request.groups, describe, elements=elements)
+    return DescribeGroupsResponse(groups=tuple(groups))
 
 
 def _with_operations(group: DescribedGroup) -> DescribedGroup:

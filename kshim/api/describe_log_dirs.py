@@ -8,8 +8,6 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterable
 
-from twisted.internet.defer import Deferred
-
 from kshim.answering.views import LogView
 from kshim.callers import RequestContext
 from kshim.cluster import Partition
@@ -26,19 +24,13 @@ from schemas.messages.describe_log_dirs import (
 UNKNOWN_BYTES = -1
 
 
-def describe_log_dirs(
+async def describe_log_dirs(
     broker: LogView, context: RequestContext, request: DescribeLogDirsRequest
-) -> Deferred[DescribeLogDirsResponse]:
+) -> DescribeLogDirsResponse:
     """Describe all partitions with a replica on this broker, or the named ones among them.
 
     A log may be long, so other requests are answered while its bytes are counted.
     """
-    return Deferred.fromCoroutine(_describe_log_dirs(broker, context, request))
-
-
-async def _describe_log_dirs(
-    broker: LogView, context: RequestContext, request: DescribeLogDirsRequest
-) -> DescribeLogDirsResponse:
     topics: list[DescribeLogDirsTopic] = []
     for name, partitions in _wanted(broker, request).items():
         described: list[DescribeLogDirsPartition] = []

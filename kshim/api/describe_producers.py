@@ -12,7 +12,6 @@ from kshim.answering.views import LogView
 from kshim.callers import RequestContext
 from kshim.cluster import fault_in_name
 from kshim.cluster.leadership import fault_in_leadership
-from kshim.turns.later import Later, then
 from kshim.turns.slices import AnswerElements, in_slices
 from schemas.error_code import ErrorCode
 from schemas.messages.describe_producers import (
@@ -26,9 +25,9 @@ from schemas.messages.describe_producers import (
 PARTITION_US = 1000
 
 
-def describe_producers(
+async def describe_producers(
     broker: LogView, context: RequestContext, request: DescribeProducersRequest
-) -> Later[DescribeProducersResponse]:
+) -> DescribeProducersResponse:
     """Describe each partition independently. A partition that is named again is not read again."""
     asked = [(topic.name, index) for topic in request.topics for index in topic.partition_indexes]
     described_once = cache(partial(_describe, broker))
@@ -40,17 +39,13 @@ def describe_producers(
         made.add(len(described.active_producers))
         return described
 
-    def respond(described: list[PartitionResponse]) -> DescribeProducersResponse:
-        left = iter(described)
-        return DescribeProducersResponse(
-            topics=tuple(
-                TopicResponse(name=topic.name, partitions=tuple(islice(left, len(topic.partition_indexes))))
-                for topic in request.topics
-            )
+    left = iter(await in_slices(broker.rounds, context.turn, asked, describe, lambda _: PARTITION_US))
+    return DescribeProducersResponse(
+        topics=tuple(
+            TopicResponse(name=topic.name, partitions=tuple(islice(left, len(topic.partition_indexes))))
+            for topic in request.topics
         )
-
-    described = in_slices(broker.rounds, context.turn, asked, describe, lambda _: PARTITION_US)
-    return then(described, respond)
+    )
 
 
 def _describe(broker: LogView, topic_name: str, index: int) -> PartitionResponse:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from functools import partial
 
-from twisted.internet.defer import Deferred
-
 from kshim.answering.authorized_operations import TOPIC_OPERATIONS
 from kshim.answering.views import ClusterView
 from kshim.callers import RequestContext
@@ -30,21 +28,15 @@ TOPIC_US, PARTITION_US = 5, 3
 ResponseTopic = DescribeTopicPartitionsResponseTopic
 
 
-def describe_topic_partitions(
+async def describe_topic_partitions(
     broker: ClusterView, context: RequestContext, request: DescribeTopicPartitionsRequest
-) -> Deferred[DescribeTopicPartitionsResponse]:
+) -> DescribeTopicPartitionsResponse:
     """Return a page of the requested topics, or of all topics if none is named, and the cursor of the next
     page.
 
     As in Kafka, all topics are refused if the cursor names none of the requested topics, or if a request
     without a cursor has an empty topic name.
     """
-    return Deferred.fromCoroutine(_described(broker, context, request))
-
-
-async def _described(
-    broker: ClusterView, context: RequestContext, request: DescribeTopicPartitionsRequest
-) -> DescribeTopicPartitionsResponse:
     start = request.cursor or Cursor(topic_name="", partition_index=0)
     asked = [topic.name for topic in request.topics]
     if "" in asked and request.cursor is None:

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Sequence
 
 from kshim.answering.views import CoordinatorView
 from kshim.callers import RequestContext
-from kshim.turns.later import Later, then
 from kshim.turns.slices import AnswerElements, each_once, in_pieces
 from schemas.messages.describe_transactions import (
     DescribeTransactionsRequest,
@@ -17,26 +16,24 @@ from schemas.messages.describe_transactions import (
 IDS_AT_ONCE = 200
 
 
-def describe_transactions(
+async def describe_transactions(
     broker: CoordinatorView, context: RequestContext, request: DescribeTransactionsRequest
-) -> Later[DescribeTransactionsResponse]:
+) -> DescribeTransactionsResponse:
     """Forward each id to its shard, which answers once the state is durable. An id that is named again gets
     the same answer.
     """
     made = AnswerElements()
 
-    def count(states: Sequence[TransactionState]) -> Sequence[TransactionState]:
+    async def describe(some: Sequence[str]) -> Iterable[TransactionState]:
+        made.check()
+        asked = DescribeTransactionsRequest(transactional_ids=tuple(some))
+        answer = await broker.transactions.submit(context, asked)
+        states = answer.transaction_states
         made.add(sum(len(topic.partitions) for state in states for topic in state.topics))
         return states
 
-    def describe(some: Sequence[str]) -> Later[Iterable[TransactionState]]:
-        made.check()
-        asked = DescribeTransactionsRequest(transactional_ids=tuple(some))
-        answer = broker.transactions.submit(context, asked)
-        return then(answer, lambda answer: count(answer.transaction_states))
+    async def describe_all(ids: Sequence[str]) -> Iterable[TransactionState]:
+        return await in_pieces(broker.rounds, context.turn, ids, describe, IDS_AT_ONCE)
 
-    def describe_all(ids: Sequence[str]) -> Later[Iterable[TransactionState]]:
-        return in_pieces(broker.rounds, context.turn, ids, describe, IDS_AT_ONCE)
-
-    described = each_once(request.transactional_ids, describe_all)
-    return then(described, lambda found: DescribeTransactionsResponse(transaction_states=tuple(found)))
+    described = await each_once(request.transactional_ids, describe_all)
+    return DescribeTransactionsResponse(transaction_states=tuple(described))

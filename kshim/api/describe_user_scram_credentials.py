@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from kshim.answering.views import ClusterView
 from kshim.authentication.scram_credential import ScramMechanism
 from kshim.callers import RequestContext
-from kshim.turns.later import Later, then
 from kshim.turns.slices import in_slices
 from schemas.error_code import ErrorCode
 from schemas.messages.describe_user_scram_credentials import (
@@ -21,9 +20,9 @@ from schemas.messages.describe_user_scram_credentials import (
 USER_US = 5
 
 
-def describe_user_scram_credentials(
+async def describe_user_scram_credentials(
     broker: ClusterView, context: RequestContext, request: DescribeUserScramCredentialsRequest
-) -> Later[DescribeUserScramCredentialsResponse]:
+) -> DescribeUserScramCredentialsResponse:
     """Return the mechanisms and iterations of the named users, or of all. Their keys are never sent."""
     credentials = broker.cluster.scram_users.credentials
     infos: dict[str, list[CredentialInfo]] = defaultdict(list)
@@ -35,14 +34,14 @@ def describe_user_scram_credentials(
                 info = CredentialInfo(mechanism=mechanism.number, iterations=credential.iterations)
                 infos[name].append(info)
     times = wanted or Counter(dict.fromkeys(infos, 1))
-    results = in_slices(
+    results = await in_slices(
         broker.rounds,
         context.turn,
         list(times),
         lambda name: _result(name, times[name], infos),
         lambda _: USER_US,
     )
-    return then(results, lambda found: DescribeUserScramCredentialsResponse(results=tuple(found)))
+    return DescribeUserScramCredentialsResponse(results=tuple(results))
 
 
 def _result(

@@ -5,14 +5,12 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Sequence
 
-from twisted.internet.defer import Deferred
-
 from kshim.answering.views import ClusterView
 from kshim.callers import RequestContext
 from kshim.cluster import Refusal, leaders
 from kshim.cluster.changes import Outcome, TopicPartition
 from kshim.cluster.replicas import Election
-from kshim.turns.later import Later, if_not_stored
+from kshim.storage.interfaces import StorageError
 from kshim.turns.slices import in_pieces
 from schemas.error_code import ErrorCode
 from schemas.messages.elect_leaders import (
@@ -27,9 +25,9 @@ PARTITIONS_AT_ONCE = 500
 ELECTIONS = {0: Election.PREFERRED, 1: Election.UNCLEAN}
 
 
-def elect_leaders(
+async def elect_leaders(
     broker: ClusterView, context: RequestContext, request: ElectLeadersRequest
-) -> Later[ElectLeadersResponse]:
+) -> ElectLeadersResponse:
     """Elect a leader for each partition. If the request names none, all partitions are meant, and the answer
     leaves out those that need no election.
     """
@@ -45,23 +43,21 @@ def elect_leaders(
         results = _as_asked(asked or (), [(partition, unknown) for partition in wanted or ()])
         return ElectLeadersResponse(error_code=unknown.error_code, replica_election_results=results)
 
-    def response(outcome: Outcome) -> ElectLeadersResponse:
-        results = _changed(outcome) if asked is None else _as_asked(asked, outcome)
-        return ElectLeadersResponse(replica_election_results=results)
-
-    def failed() -> ElectLeadersResponse:
-        return ElectLeadersResponse(error_code=ErrorCode.KAFKA_STORAGE_ERROR)
-
-    def elect(some: Sequence[TopicPartition]) -> Later[Outcome]:
-        return leaders.elect(broker.cluster, election, some)
+    async def elect(some: Sequence[TopicPartition]) -> Outcome:
+        return await leaders.elect(broker.cluster, election, some)
 
     everything = wanted if wanted is not None else list(leaders.all_partitions(broker.cluster.topics))
-    elected = in_pieces(broker.rounds, context.turn, everything, elect, PARTITIONS_AT_ONCE)
-    assert isinstance(elected, Deferred)
-    return elected.addCallbacks(response, if_not_stored(failed))
+    try:
+        outcome = await in_pieces(broker.rounds, context.turn, everything, elect, PARTITIONS_AT_ONCE)
+    except StorageError:
+        return ElectLeadersResponse(error_code=ErrorCode.KAFKA_STORAGE_ERROR)
+    results = _changed(outcome) if asked is None else _as_asked(asked, outcome)
+    return ElectLeadersResponse(replica_election_results=results)
 
 
-def _as_asked(asked: Iterable[TopicPartitions], outcome: Outcome) -> tuple[ReplicaElectionResult, ...]:
+def _as_asked(
+    asked: Iterable[TopicPartitions], outcome: Iterable[tuple[TopicPartition, Refusal | None]]
+) -> tuple[ReplicaElectionResult, ...]:
     """A result for each partition of the request, in the request's order."""
     results = (_result(index, refusal) for (_, index), refusal in outcome)
     return tuple(
@@ -72,7 +68,7 @@ def _as_asked(asked: Iterable[TopicPartitions], outcome: Outcome) -> tuple[Repli
     )
 
 
-def _changed(outcome: Outcome) -> tuple[ReplicaElectionResult, ...]:
+def _changed(outcome: Iterable[tuple[TopicPartition, Refusal | None]]) -> tuple[ReplicaElectionResult, ...]:
     """The results of the partitions that needed an election, grouped by topic."""
     by_topic: dict[str, list[PartitionResult]] = {}
     for (name, index), refusal in outcome:

@@ -9,24 +9,18 @@ from dataclasses import replace
 
 from kshim.answering.views import CoordinatorView
 from kshim.callers import RequestContext
-from kshim.turns.later import Later, then
 from schemas.error_code import ErrorCode
 from schemas.messages.end_txn import EndTxnRequest, EndTxnResponse
 
 FIRST_VERSION_WITH_FENCED = 2
 
 
-def end_txn(
-    broker: CoordinatorView, context: RequestContext, request: EndTxnRequest
-) -> Later[EndTxnResponse]:
+async def end_txn(broker: CoordinatorView, context: RequestContext, request: EndTxnRequest) -> EndTxnResponse:
     """Answer when the outcome is durable. Below v2 the error INVALID_PRODUCER_EPOCH stands for
     PRODUCER_FENCED (KIP-588).
     """
-
-    def respond(response: EndTxnResponse) -> EndTxnResponse:
-        fenced = response.error_code == ErrorCode.PRODUCER_FENCED
-        if fenced and context.api_version < FIRST_VERSION_WITH_FENCED:
-            return replace(response, error_code=ErrorCode.INVALID_PRODUCER_EPOCH)
-        return response
-
-    return then(broker.transactions.submit(context, request), respond)
+    response = await broker.transactions.submit(context, request)
+    fenced = response.error_code == ErrorCode.PRODUCER_FENCED
+    if fenced and context.api_version < FIRST_VERSION_WITH_FENCED:
+        return replace(response, error_code=ErrorCode.INVALID_PRODUCER_EPOCH)
+    return response

@@ -6,9 +6,7 @@ current leader (KIP-951).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from twisted.internet.defer import Deferred
+from collections.abc import Callable, Iterable
 
 from kshim.answering import Broker
 from kshim.answering.node_endpoints import node_endpoints
@@ -24,7 +22,7 @@ from kshim.fetching.reads import (
 )
 from kshim.fetching.sessions import MAX_INT32, NO_SESSION, CachedTopic, FetchSession
 from kshim.storage.interfaces import Log
-from kshim.turns.later import Later
+from kshim.turns.promise import Answer, run
 from kshim.turns.slices import Slices, each_piece
 from schemas.error_code import ErrorCode
 from schemas.messages.fetch import (
@@ -40,7 +38,7 @@ PARTITIONS_AT_ONCE = 1000
 SIZE_BYTES = 4
 
 
-def fetch(broker: Broker, context: RequestContext, request: FetchRequest) -> Later[FetchResponse]:
+def fetch(broker: Broker, context: RequestContext, request: FetchRequest) -> Answer[FetchResponse]:
     """Answer at once if there are min_bytes, an error, or no time to wait; else park until one of these
     holds.
 
@@ -63,7 +61,7 @@ def fetch(broker: Broker, context: RequestContext, request: FetchRequest) -> Lat
         reads.in_order()
         if session.epoch != epoch:  # another request of the session came while this one was waiting
             return FetchResponse(error_code=ErrorCode.INVALID_FETCH_SESSION_EPOCH, session_id=session.id)
-        if not session.goes_on and _lacks_an_id(reads):
+        if len(reads.unknown) > 1 and not session.goes_on and _lacks_an_id(reads):
             return _failed(request, by_topic_id)
         if context.account is not None:
             context.account.fetched(_size(context, session, reads))
@@ -73,12 +71,10 @@ def fetch(broker: Broker, context: RequestContext, request: FetchRequest) -> Lat
 
     due = session.due()
     if len(due) > PARTITIONS_AT_ONCE:
-        return Deferred.fromCoroutine(_fetch_wide(broker, context, request, session, reads)).addCallback(
-            answer
-        )
+        return run(_fetch_wide(broker, context, request, session, reads, answer))
     if _is_answered_at_once(context, request, session, reads.read(due)):
         return answer(reads)
-    parked = ParkedFetch(broker.log, session, reads)
+    parked: ParkedFetch[FetchResponse] = ParkedFetch(broker.log, session, reads)
     return parked.wait(
         broker.clock,
         request.max_wait_ms,
@@ -102,7 +98,8 @@ async def _fetch_wide(
     request: FetchRequest,
     session: FetchSession,
     reads: PartitionReads,
-) -> PartitionReads:
+    answer: Callable[[PartitionReads], FetchResponse],
+) -> FetchResponse:
     """Read many partitions, in slices.
 
     If the request must wait, read them again after the wait, also in slices.
@@ -111,14 +108,14 @@ async def _fetch_wide(
     slices = Slices(broker.rounds, context.turn)
     await each_piece(slices, session.due(), lambda some: [reads.read(some)], PARTITIONS_AT_ONCE)
     if _is_answered_at_once(context, request, session, reads):
-        return reads
+        return answer(reads)
     if _has_moved(broker.log, session):
         anew = reads.anew()
     else:
-        parked = ParkedFetch(broker.log, session, reads)
+        parked: ParkedFetch[PartitionReads] = ParkedFetch(broker.log, session, reads)
         anew = await parked.wait(broker.clock, request.max_wait_ms, context.turn, reads.anew)
     await each_piece(slices, session.due(), lambda some: [anew.again(some)], PARTITIONS_AT_ONCE)
-    return anew
+    return answer(anew)
 
 
 def _has_moved(log: Log, session: FetchSession) -> bool:
@@ -204,7 +201,7 @@ def _lacks_an_id(reads: PartitionReads) -> bool:
     """True if a topic without an id comes before the last unknown topic. Apache Kafka cannot write such an
     answer.
     """
-    return len(reads.unknown) > 1 and any(
+    return any(
         read.cached.topic.name is None and not read.cached.topic.topic_id.int for read in reads.unknown[:-1]
     )
 

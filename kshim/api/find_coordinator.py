@@ -8,15 +8,13 @@ from __future__ import annotations
 
 from functools import partial
 
-from twisted.internet.defer import Deferred
-
 from kshim.answering import Broker
 from kshim.answering.node_endpoints import node_endpoints
 from kshim.answering.warn import warn_if_lost
 from kshim.callers import RequestContext
 from kshim.cluster import TRANSACTION_STATE_TOPIC, Topic
 from kshim.coordination.shards import partition_for
-from kshim.turns.later import Later, if_not_stored, then
+from kshim.storage.interfaces import StorageError
 from kshim.turns.slices import in_slices
 from schemas.error_code import ErrorCode
 from schemas.messages.find_coordinator import Coordinator, FindCoordinatorRequest, FindCoordinatorResponse
@@ -27,39 +25,36 @@ TRANSACTION = 1
 KEY_US = 10
 
 
-def find_coordinator(
+async def find_coordinator(
     broker: Broker, context: RequestContext, request: FindCoordinatorRequest
-) -> Later[FindCoordinatorResponse]:
+) -> FindCoordinatorResponse:
     """Find the coordinators.
 
     The first request for a transactional id waits until `__transaction_state` exists.
     """
     if context.api_version >= FIRST_VERSION_WITH_KEYS and not request.coordinator_keys:
         return FindCoordinatorResponse()
-    topic = _topic(broker, request.key_type)
-    return then(topic, partial(_respond, broker, context, request))
+    topic = await _topic(broker, request.key_type)
+    return await _respond(broker, context, request, topic)
 
 
-def _topic(broker: Broker, key_type: int) -> Topic | Deferred[Topic | None] | None:
+async def _topic(broker: Broker, key_type: int) -> Topic | None:
     """The topic with the records of the coordinator of that type; None if it does not exist."""
     if key_type == GROUP:
         return broker.cluster.group_metadata_topic
     if key_type != TRANSACTION:
         return None
-    topic = broker.cluster.topics.get(TRANSACTION_STATE_TOPIC)
-    if topic is not None:
-        return topic
-
-    def made(_: object) -> Topic | None:
-        return broker.cluster.topics.get(TRANSACTION_STATE_TOPIC)
-
-    outcome = broker.cluster.auto_create_topics([TRANSACTION_STATE_TOPIC])
-    return outcome.addCallbacks(made, if_not_stored(lambda: None))
+    if TRANSACTION_STATE_TOPIC not in broker.cluster.topics:
+        try:
+            await broker.cluster.auto_create_topics([TRANSACTION_STATE_TOPIC])
+        except StorageError:
+            return None
+    return broker.cluster.topics.get(TRANSACTION_STATE_TOPIC)
 
 
-def _respond(
+async def _respond(
     broker: Broker, context: RequestContext, request: FindCoordinatorRequest, topic: Topic | None
-) -> Later[FindCoordinatorResponse]:
+) -> FindCoordinatorResponse:
     """Answer with the coordinator of each key. Up to v3 there is one key, and the fields of its coordinator
     are directly in the answer.
     """
@@ -68,8 +63,8 @@ def _respond(
         context.stays_the_same = True
     if context.api_version >= FIRST_VERSION_WITH_KEYS:
         find = partial(_find, broker, context, request.key_type, topic)
-        found_all = in_slices(broker.rounds, context.turn, request.coordinator_keys, find, _cost_us)
-        return then(found_all, lambda found: FindCoordinatorResponse(coordinators=tuple(found)))
+        found_all = await in_slices(broker.rounds, context.turn, request.coordinator_keys, find, _cost_us)
+        return FindCoordinatorResponse(coordinators=tuple(found_all))
     found = _find(broker, context, request.key_type, topic, request.key)
     return FindCoordinatorResponse(
         error_code=found.error_code,

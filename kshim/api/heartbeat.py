@@ -5,14 +5,13 @@ from __future__ import annotations
 from kshim.answering.views import GroupsView
 from kshim.callers import RequestContext
 from kshim.callers.patience import is_patient
-from kshim.turns.later import Later
-from kshim.turns.promise import Promise
+from kshim.turns.promise import Answer
 from schemas.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 
 
 def heartbeat(
     broker: GroupsView, context: RequestContext, request: HeartbeatRequest
-) -> Later[HeartbeatResponse] | Promise[HeartbeatResponse]:
+) -> Answer[HeartbeatResponse]:
     """Forward to the group's coordinator.
 
     The coordinator may park the request if the client can wait, and no other request has followed on its

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-
 from kshim.answering.alter import alter, cost_us, results
 from kshim.answering.views import ClusterView
 from kshim.callers import RequestContext
 from kshim.cluster import Refusal
 from kshim.cluster.broker_loggers import alter_loggers
 from kshim.cluster.config_changes import ConfigChange, ConfigOperation, ResourceType
-from kshim.turns.later import Later, then
 from kshim.turns.slices import in_slices
 from schemas.messages.incremental_alter_configs import (
     AlterConfigsResource,
@@ -20,9 +17,9 @@ from schemas.messages.incremental_alter_configs import (
 )
 
 
-def incremental_alter_configs(
+async def incremental_alter_configs(
     broker: ClusterView, context: RequestContext, request: IncrementalAlterConfigsRequest
-) -> Later[IncrementalAlterConfigsResponse]:
+) -> IncrementalAlterConfigsResponse:
     """Change each resource as a whole, or refuse it. A change is durable and in force before the answer."""
 
     def with_loggers(change: ConfigChange, refusal: Refusal | None) -> Refusal | None:
@@ -30,16 +27,12 @@ def incremental_alter_configs(
             return refusal
         return alter_loggers(change, broker.node_id, validate_only=request.validate_only)
 
-    def change(changes: Sequence[ConfigChange]) -> Later[IncrementalAlterConfigsResponse]:
-        def response(outcome: Iterable[Refusal | None]) -> IncrementalAlterConfigsResponse:
-            all_outcomes = map(with_loggers, changes, outcome)
-            return IncrementalAlterConfigsResponse(
-                responses=results(AlterConfigsResourceResponse, changes, all_outcomes)
-            )
-
-        return then(alter(broker, context, changes, validate_only=request.validate_only), response)
-
-    return then(in_slices(broker.rounds, context.turn, request.resources, _change, cost_us), change)
+    changes = await in_slices(broker.rounds, context.turn, request.resources, _change, cost_us)
+    outcome = await alter(broker, context, changes, validate_only=request.validate_only)
+    all_outcomes = map(with_loggers, changes, outcome)
+    return IncrementalAlterConfigsResponse(
+        responses=results(AlterConfigsResourceResponse, changes, all_outcomes)
+    )
 
 
 def _change(resource: AlterConfigsResource) -> ConfigChange:

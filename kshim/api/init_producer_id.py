@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from kshim.answering.views import CoordinatorView
 from kshim.callers import RequestContext
-from kshim.turns.later import Later, if_not_stored, then
+from kshim.storage.interfaces import StorageError
 from schemas.error_code import ErrorCode
 from schemas.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 
@@ -18,9 +18,9 @@ FIRST_VERSION_WITH_FENCED = 4
 NONE = -1
 
 
-def init_producer_id(
+async def init_producer_id(
     broker: CoordinatorView, context: RequestContext, request: InitProducerIdRequest
-) -> Later[InitProducerIdResponse]:
+) -> InitProducerIdResponse:
     """Forward to the transaction coordinator.
 
     Without a transactional id, answer with a new producer id and epoch 0, even if the producer gave its id
@@ -29,18 +29,15 @@ def init_producer_id(
     if (request.producer_id == NONE) != (request.producer_epoch == NONE):
         return _refusal(ErrorCode.INVALID_REQUEST)
     if request.transactional_id is not None:
-        answer = broker.transactions.submit(context, request)
-        return answer if context.api_version >= FIRST_VERSION_WITH_FENCED else then(answer, _for_old_client)
-
-    def given(producer_id: int) -> InitProducerIdResponse:
-        return InitProducerIdResponse(error_code=ErrorCode.NONE, producer_id=producer_id, producer_epoch=0)
-
-    def not_given() -> InitProducerIdResponse:
+        response = await broker.transactions.submit(context, request)
+        return response if context.api_version >= FIRST_VERSION_WITH_FENCED else _for_old_client(response)
+    try:
+        producer_id = await broker.cluster.producer_ids.new()
+    except StorageError:
         # Kafka's answer while it waits for a block of ids. After COORDINATOR_NOT_AVAILABLE, kafka-python
         # would search for ever for the coordinator of a transactional id that it does not have.
         return _refusal(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
-
-    return broker.cluster.producer_ids.new().addCallbacks(given, if_not_stored(not_given))
+    return InitProducerIdResponse(error_code=ErrorCode.NONE, producer_id=producer_id, producer_epoch=0)
 
 
 def _for_old_client(response: InitProducerIdResponse) -> InitProducerIdResponse:

@@ -10,8 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 
-from twisted.internet.defer import Deferred
-
 from kshim.answering.views import LogView
 from kshim.callers import RequestContext
 from kshim.cluster import Partition
@@ -64,16 +62,10 @@ SPECIAL: dict[int, tuple[int, Callable[[Log, Partition, int], Found]]] = {
 }
 
 
-def list_offsets(
-    broker: LogView, context: RequestContext, request: ListOffsetsRequest
-) -> Deferred[ListOffsetsResponse]:
-    """Look up each partition independently. A partition that is named twice is refused, with one answer."""
-    return Deferred.fromCoroutine(_list_offsets(broker, context, request))
-
-
-async def _list_offsets(
+async def list_offsets(
     broker: LogView, context: RequestContext, request: ListOffsetsRequest
 ) -> ListOffsetsResponse:
+    """Look up each partition independently. A partition that is named twice is refused, with one answer."""
     asked: dict[str, dict[int, ListOffsetsPartition | None]] = {}
     for topic in request.topics:
         partitions = asked.setdefault(topic.name, {})

@@ -9,12 +9,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import partial
 
-from twisted.internet.defer import Deferred
-
 from kshim.answering.views import CoordinatorView
 from kshim.callers import RequestContext
 from kshim.coordination.patterns import InvalidPattern, Matcher
-from kshim.turns.later import Later, then
 from schemas.error_code import ErrorCode
 from schemas.messages.list_transactions import (
     ListTransactionsRequest,
@@ -26,19 +23,16 @@ STEPS_AT_ONCE = 5_000_000
 """Steps of the matcher that are made in one go. They take about 15 ms."""
 
 
-def list_transactions(
+async def list_transactions(
     broker: CoordinatorView, context: RequestContext, request: ListTransactionsRequest
-) -> Later[ListTransactionsResponse]:
+) -> ListTransactionsResponse:
     """List the transactions as they are now. A pattern is matched aside, as one id may take a second."""
     pattern = request.transactional_id_pattern
-
-    def filtered(listed: ListTransactionsResponse) -> Later[ListTransactionsResponse]:
-        if not pattern or listed.error_code:
-            return listed
-        context.turn.is_alone = True
-        return Deferred.fromCoroutine(_filtered(broker, context, pattern, listed))
-
-    return then(broker.transactions.submit(context, request), filtered)
+    listed = await broker.transactions.submit(context, request)
+    if not pattern or listed.error_code:
+        return listed
+    context.turn.is_alone = True
+    return await _filtered(broker, context, pattern, listed)
 
 
 async def _filtered(

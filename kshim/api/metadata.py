@@ -7,8 +7,6 @@ from dataclasses import replace
 from functools import partial
 from uuid import UUID
 
-from twisted.internet.defer import Deferred
-
 from kshim.answering import Broker
 from kshim.answering.admission import admission
 from kshim.answering.authorized_operations import CLUSTER_OPERATIONS, TOPIC_OPERATIONS
@@ -24,7 +22,7 @@ from kshim.cluster import (
     Topic,
     fault_in_name,
 )
-from kshim.turns.later import Later, if_not_stored, then
+from kshim.storage.interfaces import StorageError
 from kshim.turns.slices import in_pieces, in_slices
 from schemas.error_code import ErrorCode
 from schemas.mapped import Mapped
@@ -48,7 +46,7 @@ MANY_PARTITIONS = 50
 """A topic with so many partitions has many clients, too, and each of them asks for all partitions."""
 
 
-def metadata(broker: Broker, context: RequestContext, request: MetadataRequest) -> Later[MetadataResponse]:
+async def metadata(broker: Broker, context: RequestContext, request: MetadataRequest) -> MetadataResponse:
     """Describe the requested topics. Null means all topics; in v0, an empty request does.
 
     If the request has any topic id, names are ignored. Below v12 an id is an error, although v10 has the
@@ -60,8 +58,8 @@ def metadata(broker: Broker, context: RequestContext, request: MetadataRequest) 
     if topics is None or (not topics and version < FIRST_VERSION_WITH_NULL_FOR_ALL):
         known = list(broker.cluster.topics.values())
         existing = partial(_existing, broker, version, operations)
-        described = in_slices(broker.rounds, context.turn, known, existing, lambda _: TOPIC_US)
-        return then(described, partial(_response, broker, context, request))
+        described = await in_slices(broker.rounds, context.turn, known, existing, lambda _: TOPIC_US)
+        return _response(broker, context, request, described)
     ids = dict.fromkeys(topic.topic_id for topic in topics if topic.topic_id != ZERO_UUID)
     names = list(dict.fromkeys(topic.name for topic in topics if topic.name is not None))
     nameless = any(topic.name is None for topic in topics)
@@ -69,43 +67,30 @@ def metadata(broker: Broker, context: RequestContext, request: MetadataRequest) 
         return _refused(topics, ErrorCode.INVALID_REQUEST)
     if ids:
         by_id = partial(_by_id, broker, version, operations)
-        described = in_slices(broker.rounds, context.turn, list(ids), by_id, lambda _: TOPIC_US)
-        return then(described, partial(_response, broker, context, request))
+        described = await in_slices(broker.rounds, context.turn, list(ids), by_id, lambda _: TOPIC_US)
+        return _response(broker, context, request, described)
     if nameless:
         return _refused(topics, ErrorCode.UNKNOWN_SERVER_ERROR)
     missing = _to_be_made(broker, version, request, names)
-    described_by = partial(_described, broker, context, request, names, operations)
-    return _made(broker, context, missing).addCallback(described_by) if missing else described_by({})
+    made = await _made(broker, context, missing) if missing else {}
+    by_name = partial(_by_name, broker, version, operations, made)
+    described = await in_slices(broker.rounds, context.turn, names, by_name, lambda _: TOPIC_US)
+    return _response(broker, context, request, described)
 
 
-def _made(
+async def _made(
     broker: Broker, context: RequestContext, missing: Sequence[str]
-) -> Deferred[Mapping[str, Topic | Refusal]]:
+) -> Mapping[str, Topic | Refusal]:
     """Create topics. Return each topic, or why it was refused, by name."""
 
-    def make(some: Sequence[str]) -> Later[Iterable[tuple[str, Topic | Refusal]]]:
-        made = broker.cluster.auto_create_topics(some, admission(context, waits=False))
-        return made.addCallback(lambda outcome: outcome.items())
+    async def make(some: Sequence[str]) -> Iterable[tuple[str, Topic | Refusal]]:
+        made = await broker.cluster.auto_create_topics(some, admission(context, waits=False))
+        return made.items()
 
-    def not_made() -> dict[str, Topic | Refusal]:
+    try:
+        return dict(await in_pieces(broker.rounds, context.turn, missing, make, TOPICS_MADE_AT_ONCE))
+    except StorageError:
         return dict.fromkeys(missing, Refusal(ErrorCode.KAFKA_STORAGE_ERROR, None))
-
-    made = in_pieces(broker.rounds, context.turn, missing, make, TOPICS_MADE_AT_ONCE)
-    assert isinstance(made, Deferred)
-    return made.addCallbacks(dict, if_not_stored(not_made))
-
-
-def _described(
-    broker: Broker,
-    context: RequestContext,
-    request: MetadataRequest,
-    names: Sequence[str],
-    operations: int,
-    made: Mapping[str, Topic | Refusal],
-) -> Later[MetadataResponse]:
-    by_name = partial(_by_name, broker, context.api_version, operations, made)
-    described = in_slices(broker.rounds, context.turn, names, by_name, lambda _: TOPIC_US)
-    return then(described, partial(_response, broker, context, request))
 
 
 def _to_be_made(broker: Broker, version: int, request: MetadataRequest, names: list[str]) -> list[str]:

@@ -14,8 +14,7 @@ from kshim.answering.divide import PARTITIONS_AT_ONCE, answer_in_pieces, divided
 from kshim.answering.views import GroupsView
 from kshim.callers import RequestContext
 from kshim.cluster import Topic
-from kshim.turns.later import Later, then
-from kshim.turns.promise import Promise
+from kshim.turns.promise import Answer, run, settled
 from schemas.error_code import ErrorCode
 from schemas.messages.offset_commit import (
     OffsetCommitRequest,
@@ -31,11 +30,11 @@ FIRST_VERSION_WITH_TOPIC_IDS = 10
 
 def offset_commit(
     broker: GroupsView, context: RequestContext, request: OffsetCommitRequest
-) -> Later[OffsetCommitResponse] | Promise[OffsetCommitResponse]:
+) -> Answer[OffsetCommitResponse]:
     """Answer for each partition: first the refused ones, then those that the coordinator answers."""
     if context.api_version < FIRST_VERSION_WITH_TOPIC_IDS and _is_plain(broker, request):
-        return broker.groups.promise(context, request)
-    return answer_in_pieces(broker, context, request, _answer)
+        return broker.groups.commit(context, request)
+    return run(answer_in_pieces(broker, context, request, _answer))
 
 
 def _is_plain(broker: GroupsView, request: OffsetCommitRequest) -> bool:
@@ -53,9 +52,9 @@ def _is_plain(broker: GroupsView, request: OffsetCommitRequest) -> bool:
     return left < PARTITIONS_AT_ONCE
 
 
-def _answer(
+async def _answer(
     broker: GroupsView, context: RequestContext, request: OffsetCommitRequest
-) -> Later[OffsetCommitResponse]:
+) -> OffsetCommitResponse:
     by_id = context.api_version >= FIRST_VERSION_WITH_TOPIC_IDS
     known: list[OffsetCommitRequestTopic] = []
     refused: list[OffsetCommitResponseTopic] = []
@@ -71,10 +70,10 @@ def _answer(
     topics = tuple(known)
     if topics != request.topics:
         request = replace(request, topics=topics)
-    answer = broker.groups.submit(context, request)
+    response = await settled(broker.groups.submit(context, request))
     if not refused:
-        return answer
-    return then(answer, lambda response: OffsetCommitResponse(topics=merged((*refused, *response.topics))))
+        return response
+    return OffsetCommitResponse(topics=merged((*refused, *response.topics)))
 
 
 def _sort_out(

@@ -12,7 +12,7 @@ from dataclasses import replace
 from kshim.answering.divide import answer_in_pieces, divided, merged
 from kshim.answering.views import GroupsView
 from kshim.callers import RequestContext
-from kshim.turns.later import Later, then
+from kshim.turns.promise import settled
 from schemas.error_code import ErrorCode
 from schemas.messages.offset_delete import (
     OffsetDeleteRequest,
@@ -24,16 +24,16 @@ from schemas.messages.offset_delete import (
 )
 
 
-def offset_delete(
+async def offset_delete(
     broker: GroupsView, context: RequestContext, request: OffsetDeleteRequest
-) -> Later[OffsetDeleteResponse]:
+) -> OffsetDeleteResponse:
     """Answer for each partition: first the refused ones, then those that the coordinator answers."""
-    return answer_in_pieces(broker, context, request, _answer)
+    return await answer_in_pieces(broker, context, request, _answer)
 
 
-def _answer(
+async def _answer(
     broker: GroupsView, context: RequestContext, request: OffsetDeleteRequest
-) -> Later[OffsetDeleteResponse]:
+) -> OffsetDeleteResponse:
     known: list[OffsetDeleteRequestTopic] = []
     refused: list[OffsetDeleteResponseTopic] = []
     for named in request.topics:
@@ -43,14 +43,10 @@ def _answer(
             refused.append(_refused(named.name, missing))
         if existing:
             known.append(replace(named, partitions=existing))
-
-    def respond(response: OffsetDeleteResponse) -> OffsetDeleteResponse:
-        if response.error_code or not refused:
-            return response
-        return OffsetDeleteResponse(topics=merged((*refused, *response.topics)))
-
-    answer = broker.groups.submit(context, replace(request, topics=tuple(known)))
-    return then(answer, respond)
+    response = await settled(broker.groups.submit(context, replace(request, topics=tuple(known))))
+    if response.error_code or not refused:
+        return response
+    return OffsetDeleteResponse(topics=merged((*refused, *response.topics)))
 
 
 def _refused(name: str, partitions: Iterable[OffsetDeleteRequestPartition]) -> OffsetDeleteResponseTopic:

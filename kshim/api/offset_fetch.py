@@ -7,7 +7,7 @@ partitions.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from functools import partial
 from operator import attrgetter
@@ -17,7 +17,7 @@ from kshim.answering.views import GroupsView
 from kshim.callers import RequestContext
 from kshim.cluster import KnownCluster
 from kshim.coordination.groups.refusals import StableOffsetFetch
-from kshim.turns.later import Later, then
+from kshim.turns.promise import settled
 from schemas.error_code import ErrorCode
 from schemas.messages.offset_fetch import (
     OffsetFetchRequest,
@@ -36,35 +36,25 @@ FIRST_VERSION_WITH_GROUPS = 8
 FIRST_VERSION_WITH_TOPIC_IDS = 10
 
 
-def offset_fetch(
+async def offset_fetch(
     broker: GroupsView, context: RequestContext, request: OffsetFetchRequest
-) -> Later[OffsetFetchResponse]:
+) -> OffsetFetchResponse:
     """Fetch the offsets, group by group in the request's order. The answer always waits for commits under
     way.
 
     With `require_stable`, offsets that an open transaction may still change are refused (KIP-447).
     """
 
-    def fetch(group: OffsetFetchRequestGroup) -> Later[OffsetFetchResponseGroup]:
+    async def fetch(group: OffsetFetchRequestGroup) -> OffsetFetchResponseGroup:
         wanted = StableOffsetFetch(group) if request.require_stable else group
-        return broker.groups.submit(context, wanted)
+        return await settled(broker.groups.submit(context, wanted))
 
     if context.api_version < FIRST_VERSION_WITH_GROUPS:
-        return then(
-            fetch(_one_group(request)),
-            lambda group: _one_response(request, group, context.api_version),
-        )
+        return _one_response(request, await fetch(_one_group(request)), context.api_version)
     by_id = context.api_version >= FIRST_VERSION_WITH_TOPIC_IDS
     ask = partial(_fetch_by_id, broker.cluster, fetch) if by_id else fetch
-    return ask_each_group(
-        broker,
-        context,
-        request.groups,
-        ask,
-        lambda groups: OffsetFetchResponse(groups=tuple(groups)),
-        attrgetter("group_id"),
-        _elements,
-    )
+    groups = await ask_each_group(broker, context, request.groups, ask, attrgetter("group_id"), _elements)
+    return OffsetFetchResponse(groups=tuple(groups))
 
 
 def _elements(group: OffsetFetchResponseGroup) -> int:
@@ -127,14 +117,14 @@ def _failed_topics(request: OffsetFetchRequest, error: int) -> tuple[OffsetFetch
     )
 
 
-def _fetch_by_id(
+async def _fetch_by_id(
     cluster: KnownCluster,
-    fetch: Callable[[OffsetFetchRequestGroup], Later[OffsetFetchResponseGroup]],
+    fetch: Callable[[OffsetFetchRequestGroup], Awaitable[OffsetFetchResponseGroup]],
     group: OffsetFetchRequestGroup,
-) -> Later[OffsetFetchResponseGroup]:
+) -> OffsetFetchResponseGroup:
     """Fetch by the topics' names, and answer with their ids. The partitions of an unknown id get an error."""
     if group.topics is None:
-        return then(fetch(group), lambda answer: _with_ids(cluster, answer))
+        return _with_ids(cluster, await fetch(group))
     known, unknown = [], []
     for wanted in group.topics:
         topic = cluster.topic_by_id(wanted.topic_id)
@@ -142,10 +132,8 @@ def _fetch_by_id(
             unknown.append(_unknown_topic(wanted))
         else:
             known.append(replace(wanted, name=topic.name))
-    return then(
-        fetch(replace(group, topics=tuple(known))),
-        lambda answer: answer if answer.error_code else replace(answer, topics=(*answer.topics, *unknown)),
-    )
+    answer = await fetch(replace(group, topics=tuple(known)))
+    return answer if answer.error_code else replace(answer, topics=(*answer.topics, *unknown))
 
 
 def _unknown_topic(wanted: OffsetFetchRequestTopics) -> OffsetFetchResponseTopics:

@@ -5,14 +5,11 @@ After a change of leaders, a consumer uses it to find out whether its position w
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from functools import partial
 from itertools import islice
 
 from kshim.answering.views import LogView
 from kshim.callers import RequestContext
 from kshim.cluster.leadership import end_of_epoch, fault_in_leadership
-from kshim.turns.later import Later, then
 from kshim.turns.slices import in_slices
 from schemas.error_code import ErrorCode
 from schemas.messages.offset_for_leader_epoch import (
@@ -28,20 +25,14 @@ PARTITION_US = 10
 """The time that a partition takes: at most one search in the log."""
 
 
-def offset_for_leader_epoch(
+async def offset_for_leader_epoch(
     broker: LogView, context: RequestContext, request: OffsetForLeaderEpochRequest
-) -> Later[OffsetForLeaderEpochResponse]:
+) -> OffsetForLeaderEpochResponse:
     """Look up each partition independently."""
     asked = [(topic, partition) for topic in request.topics for partition in topic.partitions]
-    found = in_slices(
+    found = await in_slices(
         broker.rounds, context.turn, asked, lambda each: _end_offset(broker, *each), lambda _: PARTITION_US
     )
-    return then(found, partial(_response, request))
-
-
-def _response(
-    request: OffsetForLeaderEpochRequest, found: Iterable[EpochEndOffset]
-) -> OffsetForLeaderEpochResponse:
     left = iter(found)
     return OffsetForLeaderEpochResponse(
         topics=tuple(

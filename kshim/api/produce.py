@@ -6,16 +6,14 @@ v8: the answer names the records that are refused (KIP-467); v13: topics by id (
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from uuid import UUID
 
 from kshim.answering import Broker
 from kshim.answering.node_endpoints import node_endpoints
 from kshim.callers import Refused, RequestContext
-from kshim.producing.entries import NO_REPLY, Outcome, Outcomes, append_entries
+from kshim.producing.entries import NO_REPLY, Outcome, append_entries
 from kshim.producing.targets import Entry, NotAppended
 from kshim.storage.interfaces import Appended
-from kshim.turns.later import Later, gather, then
 from schemas.messages.produce import (
     LeaderIdAndEpoch,
     NodeEndpoint,
@@ -30,32 +28,22 @@ from schemas.messages.produce import (
 NOT_SAID = LeaderIdAndEpoch()
 
 
-def produce(
-    broker: Broker, context: RequestContext, request: ProduceRequest
-) -> Later[ProduceResponse | None]:
+async def produce(broker: Broker, context: RequestContext, request: ProduceRequest) -> ProduceResponse | None:
     """Append all batches, and answer when the last one is durable; with acks=0 do not answer.
 
     With acks=0 a refusal closes the connection, as in Kafka, because the producer would never learn of it
     otherwise.
     """
     entries = [(topic, data) for topic in request.topic_data for data in topic.partition_data]
-    outcomes = append_entries(broker, context, request, entries)
-    return then(outcomes, partial(_answer, broker, context, request, entries))
-
-
-def _answer(
-    broker: Broker,
-    context: RequestContext,
-    request: ProduceRequest,
-    entries: Sequence[Entry],
-    outcomes: Outcomes,
-) -> Later[ProduceResponse | None]:
+    outcomes = await append_entries(broker, context, request, entries)
     if request.acks == NO_REPLY:
-        return gather(outcomes, partial(_no_reply, context, entries))
-    return gather(outcomes, partial(_response, broker, context, request))
+        _check_all(context, entries, outcomes)
+        return None
+    return _response(broker, context, request, outcomes)
 
 
-def _no_reply(context: RequestContext, entries: Sequence[Entry], outcomes: Sequence[Outcome]) -> None:
+def _check_all(context: RequestContext, entries: Sequence[Entry], outcomes: Sequence[Outcome]) -> None:
+    """Raise Refused if an entry was not appended, because there is no answer to say so."""
     for (_, data), outcome in zip(entries, outcomes, strict=True):
         if isinstance(outcome, NotAppended):
             raise Refused(

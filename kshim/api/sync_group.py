@@ -8,7 +8,7 @@ from __future__ import annotations
 from kshim.answering.views import GroupsView
 from kshim.callers import RequestContext
 from kshim.callers.context import NamedMember
-from kshim.turns.later import Later
+from kshim.turns.promise import Answer
 from schemas.error_code import ErrorCode
 from schemas.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 
@@ -17,7 +17,7 @@ FIRST_VERSION_WITH_PROTOCOL = 5
 
 def sync_group(
     broker: GroupsView, context: RequestContext, request: SyncGroupRequest
-) -> Later[SyncGroupResponse]:
+) -> Answer[SyncGroupResponse]:
     """Forward to the group's coordinator, which answers when the leader's assignments are durable."""
     if context.api_version >= FIRST_VERSION_WITH_PROTOCOL and (
         request.protocol_type is None or request.protocol_name is None

@@ -12,14 +12,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from twisted.internet.defer import Deferred
-
 from kshim.answering.divide import answer_in_pieces, divided, merged
 from kshim.answering.views import OffsetsView
 from kshim.callers import RequestContext
 from kshim.cluster import GROUP_METADATA_TOPIC, Topic
 from kshim.coordination.groups.refusals import FIRST_TXN_VERSION_THAT_KNOWS_LOADING
-from kshim.turns.later import Later, then
+from kshim.turns.promise import settled
 from schemas.error_code import ErrorCode
 from schemas.messages.add_partitions_to_txn import (
     AddPartitionsToTxnRequest,
@@ -53,26 +51,26 @@ coordinator.
 """
 
 
-def txn_offset_commit(
+async def txn_offset_commit(
     broker: OffsetsView, context: RequestContext, request: TxnOffsetCommitRequest
-) -> Later[TxnOffsetCommitResponse]:
+) -> TxnOffsetCommitResponse:
     """Answer for each partition: first the refused ones, then those that the coordinator answers."""
-    return answer_in_pieces(broker, context, request, _answer)
+    return await answer_in_pieces(broker, context, request, _answer)
 
 
-def _answer(
+async def _answer(
     broker: OffsetsView, context: RequestContext, request: TxnOffsetCommitRequest
-) -> Later[TxnOffsetCommitResponse]:
+) -> TxnOffsetCommitResponse:
     known: list[TxnOffsetCommitRequestTopic] = []
     refused: list[TxnOffsetCommitResponseTopic] = []
     for named in request.topics:
         _sort_out(named, broker.cluster.topics.get(named.name), known, refused)
     if not known:
         return TxnOffsetCommitResponse(topics=merged(refused))
-    answer = _commit(broker, context, replace(request, topics=tuple(known)))
+    response = await _commit(broker, context, replace(request, topics=tuple(known)))
     if not refused:
-        return answer
-    return then(answer, lambda response: TxnOffsetCommitResponse(topics=merged((*refused, *response.topics))))
+        return response
+    return TxnOffsetCommitResponse(topics=merged((*refused, *response.topics)))
 
 
 def _sort_out(
@@ -89,15 +87,15 @@ def _sort_out(
         known.append(replace(named, partitions=exist))
 
 
-def _commit(
+async def _commit(
     broker: OffsetsView, context: RequestContext, request: TxnOffsetCommitRequest
-) -> Later[TxnOffsetCommitResponse]:
+) -> TxnOffsetCommitResponse:
     """Commit once it is known that the transaction has the group's partition of __consumer_offsets."""
     groups = broker.groups
     shard = groups.shard_for(request.group_id)
     transaction = request.producer_id, request.producer_epoch
     if groups.refusal(context, request) is not ErrorCode.NONE or broker.has_offsets(shard, *transaction):
-        return groups.submit(context, request)
+        return await settled(groups.submit(context, request))
     joined = AddPartitionsToTxnTransaction(
         transactional_id=request.transactional_id,
         producer_id=request.producer_id,
@@ -105,17 +103,11 @@ def _commit(
         verify_only=context.api_version < FIRST_VERSION_THAT_ADDS,
         topics=(AddPartitionsToTxnTopic(name=GROUP_METADATA_TOPIC, partitions=(shard,)),),
     )
-
-    def decide(response: AddPartitionsToTxnResponse) -> Later[TxnOffsetCommitResponse]:
-        error = _error(response, context.api_version)
-        if error is not ErrorCode.NONE:
-            return _all_refused(request, error)
-        return groups.submit(context, request)
-
-    verified = broker.transactions.submit(context, AddPartitionsToTxnRequest(transactions=(joined,)))
-    if isinstance(verified, Deferred):
-        return verified.addCallback(decide)
-    return decide(verified)
+    verified = await broker.transactions.submit(context, AddPartitionsToTxnRequest(transactions=(joined,)))
+    error = _error(verified, context.api_version)
+    if error is not ErrorCode.NONE:
+        return _all_refused(request, error)
+    return await settled(groups.submit(context, request))
 
 
 def _error(response: AddPartitionsToTxnResponse, api_version: int) -> ErrorCode:

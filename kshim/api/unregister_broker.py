@@ -6,22 +6,16 @@ again.
 
 from __future__ import annotations
 
-from twisted.internet.defer import Deferred
-
 from kshim.answering.views import ClusterView
 from kshim.callers import RequestContext
-from kshim.cluster import Refusal
 from schemas.messages.unregister_broker import UnregisterBrokerRequest, UnregisterBrokerResponse
 
 
-def unregister_broker(
+async def unregister_broker(
     broker: ClusterView, context: RequestContext, request: UnregisterBrokerRequest
-) -> Deferred[UnregisterBrokerResponse]:
+) -> UnregisterBrokerResponse:
     """Forget a broker that does not run, so that DescribeCluster no longer lists it."""
-    return broker.cluster.unregister_broker(request.broker_id).addCallback(_response)
-
-
-def _response(refusal: Refusal | None) -> UnregisterBrokerResponse:
+    refusal = await broker.cluster.unregister_broker(request.broker_id)
     if refusal is None:
         return UnregisterBrokerResponse()
     return UnregisterBrokerResponse(error_code=refusal.error_code, error_message=refusal.message)

@@ -6,12 +6,10 @@ v2: no result for each feature, because one refusal refuses all (KIP-1022).
 
 from __future__ import annotations
 
-from twisted.internet.defer import Deferred
-
 from kshim.answering.views import ClusterView
 from kshim.callers import RequestContext
 from kshim.cluster.features import FeatureUpdate
-from kshim.turns.later import if_not_stored
+from kshim.storage.interfaces import StorageError
 from schemas.error_code import ErrorCode
 from schemas.messages.update_features import (
     UpdatableFeatureResult,
@@ -23,31 +21,25 @@ REFUSED = "The update failed for all features since the following feature had an
 NOT_STORED = "The features could not be stored."
 
 
-def update_features(
+async def update_features(
     broker: ClusterView, context: RequestContext, request: UpdateFeaturesRequest
-) -> Deferred[UpdateFeaturesResponse]:
+) -> UpdateFeaturesResponse:
     """Change all features or none. If a feature is named twice, its last update counts."""
     asked = [
         FeatureUpdate(it.feature, it.max_version_level, it.upgrade_type) for it in request.feature_updates
     ]
     updates = list({update.feature: update for update in asked}.values())
-
-    def response(fault: str | None) -> UpdateFeaturesResponse:
-        if fault is not None:
-            return _refused(ErrorCode.INVALID_UPDATE_VERSION, REFUSED + fault)
-        results = tuple(
-            UpdatableFeatureResult(feature=update.feature, error_message="NONE") for update in asked
-        )
-        return UpdateFeaturesResponse(error_message=None, results=results)
-
-    def failed() -> UpdateFeaturesResponse:
-        return _refused(ErrorCode.KAFKA_STORAGE_ERROR, NOT_STORED)
-
     cluster = broker.cluster
-    updated = cluster.features.update(
-        updates, lambda: cluster.controller_id, validate_only=request.validate_only
-    )
-    return updated.addCallbacks(response, if_not_stored(failed))
+    try:
+        fault = await cluster.features.update(
+            updates, lambda: cluster.controller_id, validate_only=request.validate_only
+        )
+    except StorageError:
+        return _refused(ErrorCode.KAFKA_STORAGE_ERROR, NOT_STORED)
+    if fault is not None:
+        return _refused(ErrorCode.INVALID_UPDATE_VERSION, REFUSED + fault)
+    results = tuple(UpdatableFeatureResult(feature=update.feature, error_message="NONE") for update in asked)
+    return UpdateFeaturesResponse(error_message=None, results=results)
 
 
 def _refused(error: ErrorCode, message: str) -> UpdateFeaturesResponse:

@@ -14,7 +14,7 @@ from kshim.callers import RequestContext
 from kshim.cluster.leadership import fault_in_leadership
 from kshim.coordination.transactions.transaction import NO_PRODUCER_EPOCH, NO_PRODUCER_ID
 from kshim.producing.markers import write_marker
-from kshim.turns.later import Later, gather, then
+from kshim.turns.promise import together
 from kshim.turns.slices import in_pieces
 from schemas.error_code import ErrorCode
 from schemas.mapped import Mapped
@@ -39,9 +39,9 @@ class Place(NamedTuple):
     partition_index: int
 
 
-def write_txn_markers(
+async def write_txn_markers(
     broker: Broker, context: RequestContext, request: WriteTxnMarkersRequest
-) -> Later[WriteTxnMarkersResponse]:
+) -> WriteTxnMarkersResponse:
     """Write each marker independently. A marker without a producer id or epoch makes the whole request fail,
     as in Apache Kafka.
     """
@@ -55,11 +55,10 @@ def write_txn_markers(
     if any(_is_nobody_s(place.marker) and _fault(broker, place) is ErrorCode.NONE for place in places):
         return _response(places, [ErrorCode.UNKNOWN_SERVER_ERROR] * len(places))
 
-    def write(some: Sequence[Place]) -> Later[Iterable[ErrorCode]]:
-        return gather([_write(broker, place, now_ms) for place in some], list)
+    async def write(some: Sequence[Place]) -> Iterable[ErrorCode]:
+        return await together(_write(broker, place, now_ms) for place in some)
 
-    written = in_pieces(broker.rounds, context.turn, places, write, PLACES_AT_ONCE)
-    return then(written, lambda errors: _response(places, errors))
+    return _response(places, await in_pieces(broker.rounds, context.turn, places, write, PLACES_AT_ONCE))
 
 
 def _response(places: Sequence[Place], errors: Iterable[ErrorCode]) -> WriteTxnMarkersResponse:
@@ -99,7 +98,7 @@ def _fault(broker: Broker, place: Place) -> ErrorCode:
     return fault_in_leadership(broker.node_id, partition)
 
 
-def _write(broker: Broker, place: Place, now_ms: int) -> Later[ErrorCode]:
+async def _write(broker: Broker, place: Place, now_ms: int) -> ErrorCode:
     error = _fault(broker, place)
     if error is not ErrorCode.NONE:
         return error
@@ -111,4 +110,4 @@ def _write(broker: Broker, place: Place, now_ms: int) -> Later[ErrorCode]:
         coordinator_epoch=entry.coordinator_epoch,
         timestamp_ms=now_ms,
     )
-    return write_marker(broker, topic_name, index, marker, entry.transaction_version)
+    return await write_marker(broker, topic_name, index, marker, entry.transaction_version)

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Protocol, TypeAlias, overload
 
-from twisted.internet.defer import Deferred
-
 from kshim.callers import RequestContext
 from kshim.cluster import NO_LEADER
 from kshim.control.commands import SteeringError
@@ -18,6 +16,7 @@ from kshim.coordination.groups.refusals import (
     ForceRebalance,
 )
 from kshim.coordination.groups.texts import joined
+from kshim.turns.promise import Promise
 from kshim.turns.slices import others_first
 from schemas.error_code import ErrorCode
 
@@ -92,7 +91,7 @@ class Coordinators:
             await others_first(clock)
             context = self._context(request.group_id)
         answer = groups.submit(context, request)
-        return await answer if isinstance(answer, Deferred) else answer
+        return await answer.deferred() if isinstance(answer, Promise) else answer
 
     async def existing(self, group_id: str) -> DescribedGroup:
         """Describe a group. Raises SteeringError if it does not exist."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import partial
 from uuid import uuid4
 
-from twisted.internet.defer import Deferred, succeed
+from twisted.internet.defer import Deferred
 
 from kshim.callers import RequestContext
 from kshim.cluster.pause import Pause, no_pause
@@ -23,11 +23,12 @@ from kshim.coordination.loading import Loader
 from kshim.coordination.runtime import Runtime
 from kshim.storage.clock import Clock
 from kshim.storage.interfaces import Journal
-from kshim.turns.promise import Promise
+from kshim.turns.promise import Answer, Promise, settled
 from schemas.error_code import ErrorCode
 from schemas.internal_topics.group_metadata_log import NO_ID, TopicId
 from schemas.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from schemas.messages.list_groups import ListGroupsRequest, ListGroupsResponse
+from schemas.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
 from schemas.records.end_txn_marker import EndTxnMarker
 
 
@@ -82,16 +83,17 @@ class GroupRuntime(Runtime):
         super().__init__(coordinator, journal, clock, loader=loader, tell=tell, may_answer=may_answer)
         self._groups = coordinator
 
-    def heartbeat(
-        self, context: RequestContext, request: HeartbeatRequest
-    ) -> HeartbeatResponse | Promise[HeartbeatResponse]:
+    def heartbeat(self, context: RequestContext, request: HeartbeatRequest) -> Answer[HeartbeatResponse]:
         """See `Groups.heartbeat`."""
         caller = self._caller(context)
-        answer: HeartbeatResponse | Promise[HeartbeatResponse] = self._promise(
-            caller, WaitingHeartbeat(request)
-        )
+        answer: Answer[HeartbeatResponse] = self._answer(caller, WaitingHeartbeat(request))
         if isinstance(answer, Promise):
             context.turn.watch(partial(self._release_heartbeat, request, caller.token))
+        return answer
+
+    def commit(self, context: RequestContext, request: OffsetCommitRequest) -> Answer[OffsetCommitResponse]:
+        """See `Groups.commit`."""
+        answer: Answer[OffsetCommitResponse] = self._answer(self._caller(context), request)
         return answer
 
     def _release_heartbeat(self, request: HeartbeatRequest, token: int) -> None:
@@ -102,10 +104,10 @@ class GroupRuntime(Runtime):
                 lead, lambda shard, now_ms: release(shard, request.group_id, request.member_id, token, now_ms)
             )
 
-    def write_marker(self, shard: int, marker: EndTxnMarker) -> Deferred[ErrorCode]:
+    async def write_marker(self, shard: int, marker: EndTxnMarker) -> ErrorCode:
         """See `Groups.write_marker`."""
-        answer = self.submit_as_broker(0, EndTransaction(shard, marker))
-        return answer if isinstance(answer, Deferred) else succeed(answer)
+        answer: Answer[ErrorCode] = self.submit_as_broker(0, EndTransaction(shard, marker))
+        return await settled(answer)
 
     def apply_marker(
         self, shard: int, marker: EndTxnMarker, ends: Callable[[], Collection[bytes] | None]
@@ -181,9 +183,9 @@ class GroupRuntime(Runtime):
                 self._carry_out(self._leads[decision.shard], decision)
             self._alarm.set()
 
-    def topics_deleted(self, names: Collection[str], pause: Pause = no_pause) -> Deferred[None]:
+    async def topics_deleted(self, names: Collection[str], pause: Pause = no_pause) -> None:
         """See `Groups.topics_deleted`."""
-        return self.forget_topics(dict.fromkeys(names, NO_ID), pause)
+        await self._forget_topics(dict.fromkeys(names, NO_ID), pause)
 
     def forget_topics(self, topics: Mapping[str, TopicId], pause: Pause = no_pause) -> Deferred[None]:
         """Delete the offsets committed for deleted topics. topics: their ids by their names."""

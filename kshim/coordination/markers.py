@@ -9,15 +9,15 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping
 from typing import Protocol
 
-from twisted.internet.defer import Deferred, maybeDeferred
-from twisted.python.failure import Failure
+from twisted.internet.defer import Deferred
 
 from kshim.coordination.transactions.requests import sorted_by_topic
 from kshim.coordination.transactions.transaction import TopicPartition
 from kshim.storage.clock import Clock
+from kshim.turns.promise import run
 from schemas.error_code import ErrorCode
 from schemas.records.end_txn_marker import EndTxnMarker
 
@@ -53,7 +53,7 @@ class WriteMarker(Protocol):
 
     def __call__(
         self, topic_name: str, index: int, marker: EndTxnMarker, transaction_version: int
-    ) -> Deferred[ErrorCode]: ...
+    ) -> Awaitable[ErrorCode]: ...
 
 
 class Markers:
@@ -63,11 +63,11 @@ class Markers:
         self,
         transactional_id: str,
         partitions: Collection[TopicPartition],
-        write: Callable[[str, int], Deferred[ErrorCode]],
+        write: Callable[[str, int], Awaitable[ErrorCode]],
         is_wanted: Callable[[], bool],
         turns: MarkerTurns,
     ) -> None:
-        """write: writes the marker in one partition; fires as `WriteMarker` does. is_wanted: returns True
+        """write: writes the marker in one partition; returns as `WriteMarker` does. is_wanted: returns True
         while this coordinator still has to write the markers.
         """
         self._transactional_id = transactional_id
@@ -104,20 +104,14 @@ class Markers:
             partition = next(self._unwritten)
             self._not_begun -= 1
         self._under_way += 1
-        written = maybeDeferred(self._write, *partition)
-        written.addErrback(self._failed, partition)
-        written.addCallback(self._written, partition)
+        run(self._write_in(partition))
 
-    def _failed(self, failure: Failure, partition: TopicPartition) -> ErrorCode:
-        """Log an unexpected exception, and make the marker be tried again: a bug must not leave the
-        transaction open for ever.
-        """
-        logger.error(
-            "transactional id %s: no marker in %s-%d: %s", self._transactional_id, *partition, failure
-        )
-        return ErrorCode.UNKNOWN_SERVER_ERROR
-
-    def _written(self, error: ErrorCode, partition: TopicPartition) -> None:
+    async def _write_in(self, partition: TopicPartition) -> None:
+        try:
+            error = await self._write(*partition)
+        except Exception:  # a bug must not leave the transaction open for ever: try again
+            logger.exception("transactional id %s: no marker in %s-%d", self._transactional_id, *partition)
+            error = ErrorCode.UNKNOWN_SERVER_ERROR
         self._under_way -= 1
         if error is not ErrorCode.NONE:
             self._warn_later(error, partition)

@@ -31,8 +31,7 @@ from kshim.coordination.leads import Append, Entry, Lead
 from kshim.coordination.loading import Leader, Loadable, Loader, Loading
 from kshim.storage.clock import Call, Clock
 from kshim.storage.interfaces import NO_PRODUCER, Journal, StorageDamaged, StorageError
-from kshim.turns.later import Later, deferred
-from kshim.turns.promise import NOT_YET, Promise
+from kshim.turns.promise import Answer, Promise
 from kshim.turns.turn import Signal
 from schemas.error_code import ErrorCode
 
@@ -75,11 +74,7 @@ class Coordinator(Loadable, Protocol):
 class _Waiting(Promise[Any]):
     """The promise of an answer, with the request that it answers."""
 
-    __slots__ = ("caller", "request")
-
     def __init__(self, request: object, caller: Caller) -> None:
-        self._answer = NOT_YET  # without a call of the base class: one is made for each commit
-        self._function = self._listener = None
         self.request = request
         self.caller = caller
 
@@ -167,15 +162,11 @@ class Runtime:
 
     # ---- requests
 
-    def submit(self, context: RequestContext, request: object) -> Later[Any]:
-        """The response to `request`, or a Deferred of it while it is parked or waits for the journal."""
+    def submit(self, context: RequestContext, request: object) -> Answer[Any]:
+        """The response to `request`, or the promise of it while it is parked or waits for the journal."""
         return self._ask(self._caller(context), request)
 
-    def promise(self, context: RequestContext, request: object) -> Any | Promise[Any]:
-        """Like `submit`, but with a Promise in place of a Deferred."""
-        return self._promise(self._caller(context), request)
-
-    def submit_as_broker(self, api_version: int, request: object) -> Later[Any]:
+    def submit_as_broker(self, api_version: int, request: object) -> Answer[Any]:
         """Like `submit`, for a request from a broker; the broker that leads the shard answers it."""
         return self._ask(Caller(next(self._tokens), api_version, node_id=ANY_NODE), request)
 
@@ -183,14 +174,13 @@ class Runtime:
         it, token = context, next(self._tokens)
         return Caller(token, it.api_version, it.client_id, it.client_host, it.node_id)
 
-    def _ask(self, caller: Caller, request: object) -> Later[object]:
-        answer = self._promise(caller, request)
-        if answer.__class__ is not _Waiting:
-            return answer
-        answer.request = self._coordinator.as_kept(request)
-        return deferred(answer)
+    def _ask(self, caller: Caller, request: object) -> Answer[Any]:
+        answer = self._answer(caller, request)
+        if answer.__class__ is _Waiting:
+            answer.request = self._coordinator.as_kept(request)
+        return answer
 
-    def _promise(self, caller: Caller, request: Any) -> Any | _Waiting:
+    def _answer(self, caller: Caller, request: Any) -> Any | _Waiting:
         token = caller.token
         if not self._is_running:
             return self._coordinator.refuse(request, caller, ErrorCode.COORDINATOR_NOT_AVAILABLE)

@@ -11,8 +11,6 @@ from collections.abc import Iterable
 from functools import partial
 from typing import Any
 
-from twisted.internet.defer import Deferred
-
 from kshim.callers import RequestContext
 from kshim.cluster import NO_LEADER, TRANSACTION_STATE_TOPIC, Cluster
 from kshim.cluster.changes import Move
@@ -28,9 +26,9 @@ from kshim.coordination.transactions.requests import AddPartitions, DescribeTran
 from kshim.coordination.transactions.settings import Settings
 from kshim.coordination.transactions.states import State
 from kshim.storage.clock import Clock
-from kshim.storage.interfaces import Log
+from kshim.storage.interfaces import Log, StorageError
 from kshim.storage.journal import LogJournal
-from kshim.turns.later import Later, gather, if_not_stored
+from kshim.turns.promise import Answer, settled
 from schemas.error_code import ErrorCode
 from schemas.messages.add_partitions_to_txn import (
     AddPartitionsToTxnRequest,
@@ -114,8 +112,8 @@ class TransactionRuntime:
 
     # ---- requests
 
-    def submit(self, context: RequestContext, request: Any) -> Later[Any]:
-        """The response to a request about transactions, or a Deferred of it while it waits for the journal.
+    async def submit(self, context: RequestContext, request: Any) -> Any:
+        """The response to a request about transactions, when it is durable.
 
         AddPartitionsToTxn, in the form of v4 and later, comes from brokers; the broker that coordinates the
         transaction answers it. The broker that was asked answers all other requests.
@@ -123,28 +121,30 @@ class TransactionRuntime:
         match request:
             case AddPartitionsToTxnRequest():
                 asked = [self._ask_any(context, _add_partitions(each)) for each in request.transactions]
-                return gather(
-                    asked, lambda results: AddPartitionsToTxnResponse(results_by_transaction=tuple(results))
-                )
+                results = [await settled(each) for each in asked]
+                return AddPartitionsToTxnResponse(results_by_transaction=tuple(results))
             case DescribeTransactionsRequest():
                 ids = request.transactional_ids
                 described = [self._ask(context, DescribeTransaction(each)) for each in ids]
-                return gather(
-                    described, lambda states: DescribeTransactionsResponse(transaction_states=tuple(states))
-                )
+                states = [await settled(each) for each in described]
+                return DescribeTransactionsResponse(transaction_states=tuple(states))
             case ListTransactionsRequest():
                 self._running()
                 return self._coordinator.list_transactions(request, context.node_id, self._now_ms())
             case InitProducerIdRequest() | EndTxnRequest() if self._spare_producer_id is None:
-                return self._with_producer_id(context, request)
-        return self._ask(context, request)
+                try:
+                    # The decision can take the id. If it does not, the id is kept for the next request.
+                    self._spare_producer_id = await self._cluster.producer_ids.new()
+                except StorageError:
+                    return refuse(request, Caller(0), ErrorCode.COORDINATOR_NOT_AVAILABLE)
+        return await settled(self._ask(context, request))
 
-    def _ask(self, context: RequestContext, request: Request) -> Later[Any]:
+    def _ask(self, context: RequestContext, request: Request) -> Answer[Any]:
         """The answer of the broker that was asked."""
         runtime = self._running()
         return runtime.submit(context, request) if runtime else self._refused(context, request)
 
-    def _ask_any(self, context: RequestContext, request: Request) -> Later[Any]:
+    def _ask_any(self, context: RequestContext, request: Request) -> Answer[Any]:
         """The answer of the broker that coordinates the transaction."""
         runtime = self._running()
         if runtime is None:
@@ -155,20 +155,6 @@ class TransactionRuntime:
         """The answer of a coordinator that leads no shard."""
         (reply,) = self._coordinator.handle(Caller(0, context.api_version), request, self._now_ms()).replies
         return reply.response
-
-    def _with_producer_id(self, context: RequestContext, request: Any) -> Deferred[object]:
-        """Get a producer id that the decision can take, then handle the request. An id that is not taken is
-        kept for the next request.
-        """
-
-        def given(producer_id: int) -> object:
-            self._spare_producer_id = producer_id
-            return self._ask(context, request)
-
-        def not_given() -> object:
-            return refuse(request, Caller(0), ErrorCode.COORDINATOR_NOT_AVAILABLE)
-
-        return self._cluster.producer_ids.new().addCallbacks(given, if_not_stored(not_given))
 
     def _take_producer_id(self) -> int:
         producer_id, self._spare_producer_id = self._spare_producer_id, None

@@ -21,7 +21,6 @@ from kshim.faults.named import Kind, named
 from kshim.fetching.reads import FIRST_VERSION_BY_TOPIC_ID, refusal
 from kshim.fetching.sessions import NO_SESSION, CachedPartition
 from kshim.network.dispatch import answer
-from kshim.turns.promise import settled
 from schemas.api_key import ApiKey
 from schemas.error_code import ErrorCode
 from schemas.messages.fetch import FetchableTopicResponse, FetchRequest, FetchResponse, PartitionData
@@ -111,12 +110,12 @@ async def _metadata(
     version = context.api_version
     asked = request.topics
     if asked is None or _asks_for_all(version, request):
-        return _with_errors(await settled(metadata(broker, context, request)), error, topic)
+        return _with_errors(await metadata(broker, context, request), error, topic)
     struck = [each for each in asked if topic in (None, _asked_name(broker, each))]
     others = tuple(each for each in asked if each not in struck)
     made = errors.answer(ApiKey.METADATA, version, replace(request, topics=tuple(struck)), error)
     assert isinstance(made, MetadataResponse)
-    response = await settled(metadata(broker, context, replace(request, topics=others)))
+    response = await metadata(broker, context, replace(request, topics=others))
     return replace(response, topics=(*(response.topics if others else ()), *made.topics))
 
 

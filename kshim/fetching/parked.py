@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
 
-from twisted.internet.defer import Deferred
+from kshim.turns.promise import Promise
 
 if TYPE_CHECKING:
     from kshim.fetching.reads import PartitionReads
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class ParkedFetch:
+class ParkedFetch(Promise[T]):
     """Waits until the partitions of a session have as many more bytes as `reads` lacked. The session watches
     them.
 
@@ -25,25 +25,21 @@ class ParkedFetch:
     offsets.
     """
 
-    __slots__ = ("_done", "_log", "_missing_bytes", "_reads", "_session", "_timer")
-
     def __init__(self, log: Log, session: FetchSession, reads: PartitionReads) -> None:
         self._log = log
         self._session = session
         self._reads = reads
         self._missing_bytes = reads.missing_bytes
-        self._done: Deferred[None] = Deferred()
 
-    def wait(
-        self, clock: TimerClock, max_wait_ms: int, hurry: Signal, answer: Callable[[], T]
-    ) -> Deferred[T]:
+    def wait(self, clock: TimerClock, max_wait_ms: int, hurry: Signal, answer: Callable[[], T]) -> Promise[T]:
         """Return `answer()`, as soon as there are enough bytes, `max_wait_ms` is over, `hurry` fires, or
         another request of the session is parked.
         """
+        self._make: Callable[[], T] | None = answer
         self._timer = clock.callLater(max_wait_ms / 1000, self._finish)
         self._session.park(self._log, self._moved, self._finish)
         hurry.watch(self._finish)
-        return self._done.addCallback(lambda _: answer())
+        return self
 
     def _moved(self, cached: CachedPartition) -> None:
         """Count the new records of a partition whose log has moved.
@@ -73,10 +69,17 @@ class ParkedFetch:
 
     def _finish(self) -> None:
         """Answer, cancel the timer, and stop watching. Does nothing the second time."""
-        if not self._done.called:
-            timer = self._timer
-            del self._timer  # else timer and Fetch would keep each other in memory
-            if timer.active():
-                timer.cancel()
-            self._session.unpark()
-            self._done.callback(None)
+        make, self._make = self._make, None
+        if make is None:
+            return
+        timer = self._timer
+        del self._timer  # else timer and Fetch would keep each other in memory
+        if timer.active():
+            timer.cancel()
+        self._session.unpark()
+        try:
+            answer: T | Exception = make()
+        except Exception as error:
+            answer = error
+        if (do := self.answer(answer)) is not None:
+            do()

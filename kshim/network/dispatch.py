@@ -7,9 +7,9 @@ would take a tenth of the start-up time.
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable
 from functools import cached_property, partial
 from importlib import import_module
+from types import CoroutineType
 from typing import Any, NoReturn
 
 from kshim.answering.replies import KEYS, Question
@@ -124,15 +124,14 @@ def answer(
     context = RequestContext(version, client_id, client.host, client.advertised, turn, broker.node_id, client)
     try:
         response = function(broker, context, request)
+        if isinstance(response, CoroutineType):
+            response = run(response)
     except Exception as error:
         return _encode(broker, header, client, turn, error)
     if isinstance(response, Promise):
-        return response.then(partial(_encode, broker, header, client, turn))
-    if hasattr(response, "__await__"):
-        reply = run(_encode_later(broker, header, client, turn, response))
-        if isinstance(reply, Promise) and header.api_key in ALONE:
+        if header.api_key in ALONE:
             turn.is_alone = True
-        return reply
+        return response.then(partial(_encode, broker, header, client, turn))
     reply = _encode(broker, header, client, turn, response)
     if question is not None and context.stays_the_same and isinstance(reply, bytes):
         broker.replies.keep(question, client, reply)
@@ -214,18 +213,6 @@ async def _encode_large(broker: Answering, header: RequestHeader, client: Client
         return await encode_large(broker, client, header, response)
     except Exception as error:
         _not_encoded(header, client, error)
-
-
-async def _encode_later(
-    broker: Answering, header: RequestHeader, client: Client, turn: Turn, response: Awaitable[object]
-) -> Reply:
-    """Encode the response that a coroutine or a Deferred gives."""
-    try:
-        came = await response
-    except Exception as error:
-        came = error
-    reply = _encode(broker, header, client, turn, came)
-    return await reply if isinstance(reply, Promise) else reply
 
 
 def _not_encoded(header: RequestHeader, client: Client, error: BaseException | None) -> NoReturn:

@@ -6,16 +6,17 @@ may lose: requests that wait until a batch is durable, batches that could not be
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections import deque
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, TypeVar
 
-from twisted.internet.defer import Deferred, DeferredLock, succeed
+from twisted.internet.defer import Deferred, succeed
 from twisted.python.failure import Failure
 
 from kshim.producing.rules import Verification, check, check_marker, in_transaction
 from kshim.storage.interfaces import Appended, Log
 from kshim.storage.producers import SentBatch
-from kshim.turns.later import Later
+from kshim.turns.promise import Promise
 from schemas.error_code import ErrorCode
 from schemas.records.batch import RecordBatchHeader
 from schemas.records.end_txn_marker import EndTxnMarker, encode_marker
@@ -39,7 +40,8 @@ class ProducerAppends:
         self._in_flight: dict[BatchName, list[Deferred[Appended]]] = {}
         self._lost: dict[tuple[int, int], RecordBatchHeader] = {}
         self._verifications: dict[tuple[int, int], Verification] = {}
-        self._turns: dict[int, DeferredLock] = {}
+        self._turns: dict[int, deque[Promise[None]]] = {}
+        """By producer id: the calls that wait until another one for the producer is done."""
 
     def append(
         self,
@@ -118,31 +120,26 @@ class ProducerAppends:
             known.ask_again(header)
         return known
 
-    def in_turn(self, producer_id: int, function: Callable[[], Later[T]]) -> Later[T]:
-        """Call `function()` once all earlier calls for the producer are done.
+    async def in_turn(self, producer_id: int, function: Callable[[], Awaitable[T]]) -> T:
+        """Await `function()` once all earlier calls for the producer are done.
 
         Requests are read ahead, so a producer's second request may arrive before the coordinator has answered
         for the first one. Its records must be appended after those of the first.
         """
-        turn = self._turns.get(producer_id)
-        if turn is None:
-            answer = function()
-            if not isinstance(answer, Deferred) or (answer.called and not answer.paused):
-                return answer
-            turn = self._turns[producer_id] = DeferredLock()
-            turn.acquire()
-            return answer.addBoth(self._pass_on, producer_id, turn)
-        behind: Deferred[Any] = turn.run(function)
-        return behind.addBoth(self._tidy, producer_id, turn)
-
-    def _pass_on(self, answer: T, producer_id: int, turn: DeferredLock) -> T:
-        turn.release()
-        return self._tidy(answer, producer_id, turn)
-
-    def _tidy(self, answer: T, producer_id: int, turn: DeferredLock) -> T:
-        if not turn.locked and self._turns.get(producer_id) is turn:
-            del self._turns[producer_id]
-        return answer
+        behind = self._turns.get(producer_id)
+        if behind is None:
+            behind = self._turns[producer_id] = deque()
+        else:
+            turn: Promise[None] = Promise()
+            behind.append(turn)
+            await turn
+        try:
+            return await function()
+        finally:
+            if behind:
+                behind.popleft().answer_alone(None)
+            else:
+                del self._turns[producer_id]
 
     # ---- batches under way
 

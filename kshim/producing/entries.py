@@ -6,12 +6,11 @@ transaction, the coordinator is asked whether the partition is part of it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any, Protocol
 
 from twisted.internet.defer import Deferred
-from twisted.python.failure import Failure
 
 from kshim.callers import RequestContext
 from kshim.cluster.leadership import fault_in_leadership
@@ -26,8 +25,8 @@ from kshim.producing.transaction_checks import (
     Verifying,
     verify,
 )
-from kshim.storage.interfaces import Appended, Log
-from kshim.turns.later import Later, gather, if_not_stored, then
+from kshim.storage.interfaces import Appended, Log, StorageError
+from kshim.turns.promise import settled
 from kshim.turns.rounds import Rounds
 from kshim.turns.slices import in_pieces, in_slices
 from schemas.error_code import ErrorCode
@@ -43,16 +42,12 @@ FAILED = ErrorCode.UNKNOWN_SERVER_ERROR
 """The error of an entry at which Kafka fails as a whole: all other entries get it, too."""
 
 
-class Outcome(Protocol):
-    """The outcome of an entry: `Appended` or `NotAppended`."""
-
-    @property
-    def log_start_offset(self) -> int: ...
-
-
-Outcomes = Sequence[Later[Outcome]]
-"""The outcome of each entry: a refusal comes at once, the position when the batch is durable."""
-_if_not_stored: Callable[[Failure], Outcome] = if_not_stored(lambda: NOT_STORED)
+Outcome = Appended | NotAppended
+Begun = Deferred[Appended] | NotAppended
+"""An append that has begun, which fires when the batch is durable; or why it has not."""
+Begin = Callable[
+    ["Producing", RequestContext, ProduceRequest, Sequence[Found], Verdicts], Awaitable[Sequence[Begun]]
+]
 
 
 class Producing(Preparing, Verifying, Protocol):
@@ -64,25 +59,39 @@ class Producing(Preparing, Verifying, Protocol):
     def rounds(self) -> Rounds: ...
 
 
-def append_entries(
+async def append_entries(
     broker: Producing, context: RequestContext, request: ProduceRequest, entries: Sequence[Entry]
-) -> Later[Outcomes]:
-    """Append the batch of each entry. The checks of the whole request come first."""
+) -> Sequence[Outcome]:
+    """Append the batch of each entry, and return its outcome when all are durable. The checks of the whole
+    request come first.
+    """
     try:
         in_transaction = any(is_transactional(data.records or b"") for _, data in entries)
     except CorruptRecordBatch as error:
         return [NotAppended(error.error_code, str(error) or None)] * len(entries)
     if in_transaction and request.transactional_id is None:
         return [NotAppended(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)] * len(entries)
-    if in_transaction or len(entries) > ENTRIES_AT_ONCE:
-        found_later = in_slices(
+    is_many = len(entries) > ENTRIES_AT_ONCE
+    if in_transaction or is_many:
+        found = await in_slices(
             broker.rounds, context.turn, entries, partial(find, broker, context), lambda _: FIND_US
         )
-        return then(found_later, partial(_append_found, broker, context, request, in_transaction))
-    found = [find(broker, context, entry) for entry in entries]
+    else:
+        found = [find(broker, context, entry) for entry in entries]
     if _fails_as_a_whole(found):
         return [NotAppended(FAILED)] * len(found)
-    return _store_some(broker, context, request, found, NOT_ASKED)
+    begin = _begin_many if is_many else _begin
+    if in_transaction:
+        begun = await _begin_in_transaction(broker, context, request, found, begin)
+    else:
+        begun = await begin(broker, context, request, found, NOT_ASKED)
+    outcomes: list[Outcome] = []
+    for each in begun:
+        try:
+            outcomes.append(each if isinstance(each, NotAppended) else await each)
+        except StorageError:
+            outcomes.append(NOT_STORED)
+    return outcomes
 
 
 def _fails_as_a_whole(found: Iterable[Found]) -> bool:
@@ -90,27 +99,25 @@ def _fails_as_a_whole(found: Iterable[Found]) -> bool:
     return FAILED in refused
 
 
-def _append_found(
-    broker: Producing,
-    context: RequestContext,
-    request: ProduceRequest,
-    in_transaction: bool,
-    found: Sequence[Found],
-) -> Later[Outcomes]:
-    """Append the targets of a transactional request, or of one with many entries."""
-    if _fails_as_a_whole(found):
-        return [NotAppended(FAILED)] * len(found)
-    asked = list(_asked(found)) if in_transaction else []
+async def _begin_in_transaction(
+    broker: Producing, context: RequestContext, request: ProduceRequest, found: Sequence[Found], begin: Begin
+) -> Sequence[Begun]:
+    """Begin to append the targets of a transactional request, if the coordinator allows it."""
+    asked = list(_asked(found))
     producers = {(batch.header.producer_id, batch.header.producer_epoch) for batch in asked}
     if len(producers) > 1:
         return [NotAppended(ErrorCode.INVALID_PRODUCER_ID_MAPPING)] * len(found)
-    store = partial(_store, broker, context, request, found)
     if not asked:
-        return store(NOT_ASKED)
+        return await begin(broker, context, request, found, NOT_ASKED)
     ((producer_id, _),) = producers
-    assert request.transactional_id is not None
-    ask = partial(verify, broker, context, request.transactional_id, asked)
-    return broker.producers.in_turn(producer_id, lambda: then(ask(), store))
+    transactional_id = request.transactional_id
+    assert transactional_id is not None
+
+    async def verify_and_begin() -> Sequence[Begun]:
+        verdicts = await verify(broker, context, transactional_id, asked)
+        return await begin(broker, context, request, found, verdicts)
+
+    return await broker.producers.in_turn(producer_id, verify_and_begin)
 
 
 def _asked(found: Iterable[Found]) -> Iterator[TransactionalBatch]:
@@ -124,62 +131,43 @@ def _asked(found: Iterable[Found]) -> Iterator[TransactionalBatch]:
             yield TransactionalBatch(topic.name, partition.index, partition.partition_no, header)
 
 
-def _store(
+async def _begin_many(
     broker: Producing,
     context: RequestContext,
     request: ProduceRequest,
     found: Sequence[Found],
     verdicts: Verdicts,
-) -> Later[Outcomes]:
-    """Store the batch of each target. The outcomes come later; if there are many targets, all together."""
-    if len(found) <= ENTRIES_AT_ONCE:
-        return _store_some(broker, context, request, found, verdicts)
+) -> list[Begun]:
+    async def begin(some: Sequence[Found]) -> list[Begun]:
+        return await _begin(broker, context, request, some, verdicts)
 
-    def store(some: Sequence[Found]) -> Later[Iterable[Outcome]]:
-        return then(_store_some(broker, context, request, some, verdicts), _all_known)
-
-    return then(in_pieces(broker.rounds, context.turn, found, store, ENTRIES_AT_ONCE), list)
+    return list(await in_pieces(broker.rounds, context.turn, found, begin, ENTRIES_AT_ONCE))
 
 
-def _all_known(outcomes: Outcomes) -> Later[Iterable[Outcome]]:
-    return gather(outcomes, list)
-
-
-def _store_some(
+async def _begin(
     broker: Producing,
     context: RequestContext,
     request: ProduceRequest,
     found: Sequence[Found],
     verdicts: Verdicts,
-) -> Later[Outcomes]:
-    """Prepare the batch of each target, and then append them."""
+) -> list[Begun]:
+    """Prepare the batch of each target, and then begin to append them all."""
     batches = len(found)
-    prepared: list[Any] = [
-        prepare(broker, context, each.topic, each.partition, each.batch, batches)
-        if isinstance(each, Target)
-        else None
-        for each in found
-    ]
-    append = partial(_append_all, broker, request, found, verdicts)
-    return gather(prepared, append) if context.turn.is_alone else append(prepared)
-
-
-def _append_all(
-    broker: Producing,
-    request: ProduceRequest,
-    found: Iterable[Found],
-    verdicts: Verdicts,
-    prepared: Iterable[Prepared],
-) -> list[Later[Outcome]]:
+    prepared: list[Any] = []
+    for each in found:
+        if isinstance(each, Target):
+            prepared.append(prepare(broker, context, each.topic, each.partition, each.batch, batches))
+        else:
+            prepared.append(None)
+    if context.turn.is_alone:
+        prepared = [await settled(each) for each in prepared]
     return [
         _append(broker, request.acks, target, ready, verdicts) if isinstance(target, Target) else target
         for target, ready in zip(found, prepared, strict=True)
     ]
 
 
-def _append(
-    broker: Producing, acks: int, target: Target, ready: Prepared, verdicts: Verdicts
-) -> Later[Outcome]:
+def _append(broker: Producing, acks: int, target: Target, ready: Prepared, verdicts: Verdicts) -> Begun:
     """Append one partition's batch. The checks before that are in Kafka's order."""
     topic, partition, _ = target
     verdict = verdicts.get((topic.name, partition.index)) if verdicts else None
@@ -209,7 +197,7 @@ def _enough_in_sync(broker: Producing, target: Target) -> bool:
 
 def _append_batch(
     broker: Producing, target: Target, ready: Ready, verification: Verification | None
-) -> Later[Outcome]:
+) -> Begun:
     partition = target.partition
     header, batch, now_ms, log_append_time = ready
 
@@ -230,7 +218,7 @@ def _append_batch(
         )
     if isinstance(appended, ErrorCode):
         return NotAppended(appended, log_start_offset=_log_start_offset(broker, target))
-    return appended.addErrback(_if_not_stored)
+    return appended
 
 
 def _log_start_offset(broker: Producing, target: Target) -> int:

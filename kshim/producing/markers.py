@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
-from twisted.internet.defer import Deferred, succeed
-
 from kshim.cluster import GROUP_METADATA_TOPIC
-from kshim.turns.later import if_not_stored
+from kshim.storage.interfaces import StorageError
 from schemas.error_code import ErrorCode
 
 if TYPE_CHECKING:
@@ -28,22 +26,22 @@ class Marking(Protocol):
     def producers(self) -> ProducerAppends: ...
 
 
-def write_marker(
+async def write_marker(
     broker: Marking, topic_name: str, index: int, marker: EndTxnMarker, transaction_version: int = 0
-) -> Deferred[ErrorCode]:
-    """End the marker's transaction in one partition; fires with NONE when the marker is durable.
+) -> ErrorCode:
+    """End the marker's transaction in one partition; return NONE when the marker is durable.
 
-    Fires with UNKNOWN_TOPIC_OR_PARTITION if the topic is gone, with INVALID_PRODUCER_EPOCH or
-    TRANSACTION_COORDINATOR_FENCED if the marker comes too late, and with KAFKA_STORAGE_ERROR if it cannot be
+    Return UNKNOWN_TOPIC_OR_PARTITION if the topic is gone, INVALID_PRODUCER_EPOCH or
+    TRANSACTION_COORDINATOR_FENCED if the marker comes too late, and KAFKA_STORAGE_ERROR if it cannot be
     stored. In `__consumer_offsets` the group coordinator writes the marker; the transaction's offsets then
     count, or are forgotten. transaction_version: the transaction's; see `rules.check_marker`.
     """
     topic = broker.cluster.topics.get(topic_name)
     partition = None if topic is None else topic.partition(index)
     if partition is None:
-        return succeed(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     if topic_name == GROUP_METADATA_TOPIC:
-        return broker.groups.write_marker(index, marker)
+        return await broker.groups.write_marker(index, marker)
     appended = broker.producers.append_marker(
         partition.partition_no,
         marker,
@@ -52,6 +50,9 @@ def write_marker(
         transaction_version=transaction_version,
     )
     if isinstance(appended, ErrorCode):
-        return succeed(appended)
-    not_stored = if_not_stored(lambda: ErrorCode.KAFKA_STORAGE_ERROR)
-    return appended.addCallbacks(lambda _: ErrorCode.NONE, not_stored)
+        return appended
+    try:
+        await appended
+    except StorageError:
+        return ErrorCode.KAFKA_STORAGE_ERROR
+    return ErrorCode.NONE

@@ -11,13 +11,14 @@ from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple, Protocol, TypeAlias
 
+from twisted.internet.defer import Deferred
+
 from kshim.callers import RequestContext
 from kshim.cluster import Cluster, Partition, Topic
 from kshim.cluster.topic_configs import LogConfig
 from kshim.producing.recompression import as_configured
 from kshim.producing.record_checks import RecordFault, fault_in_records
 from kshim.turns.aside import Aside
-from kshim.turns.later import Later
 from schemas.records.batch import BatchExpandsTooFar, CorruptRecordBatch, RecordBatchHeader, validate
 from schemas.records.compression import MAX_DECOMPRESSED_BYTES
 
@@ -71,7 +72,7 @@ def prepare(
     partition: Partition,
     batch: memoryview,
     batches: int,
-) -> Later[Prepared]:
+) -> Prepared | Deferred[Prepared]:
     """Return the batch ready to be stored, or why it is refused.
 
     batches: how many batches the request has. If one of them is prepared aside, no other request of the

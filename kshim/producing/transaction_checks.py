@@ -8,7 +8,7 @@ open in the partition.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from kshim.callers import RequestContext
@@ -19,7 +19,6 @@ from kshim.coordination.transactions.requests import by_topic
 from kshim.producing.appends import ProducerAppends
 from kshim.producing.rules import Verification
 from kshim.storage.clock import Clock, after
-from kshim.turns.later import Later, then
 from schemas.error_code import ErrorCode
 from schemas.messages.add_partitions_to_txn import (
     AddPartitionsToTxnRequest,
@@ -76,9 +75,9 @@ Verdict = Verification | NotAllowed | None
 Verdicts = Mapping[TopicPartition, Verdict]
 
 
-def verify(
+async def verify(
     broker: Verifying, context: RequestContext, transactional_id: str, asked: Sequence[TransactionalBatch]
-) -> Later[Verdicts]:
+) -> Verdicts:
     """Return a verdict for each batch. All batches must have the same producer and epoch."""
     adds = context.api_version >= FIRST_VERSION_THAT_ADDS
     verdicts: dict[TopicPartition, Verdict] = {}
@@ -97,8 +96,8 @@ def verify(
     header = asked[0].header
     request = _request(transactional_id, header.producer_id, header.producer_epoch, wanted, not adds)
     tries = _tries(broker) if adds else 1
-    answer = _ask(broker, lambda: broker.transactions.submit(context, request), tries)
-    return then(answer, lambda errors: {**verdicts, **_refusals(errors, context.api_version)})
+    errors = await _ask(broker, context, request, tries)
+    return {**verdicts, **_refusals(errors, context.api_version)}
 
 
 def _tries(broker: Verifying) -> int:
@@ -135,19 +134,16 @@ def _request(
 Errors = Mapping[TopicPartition, ErrorCode]
 
 
-def _ask(
-    broker: Verifying, ask: Callable[[], Later[AddPartitionsToTxnResponse]], tries: int
-) -> Later[Errors]:
+async def _ask(
+    broker: Verifying, context: RequestContext, request: AddPartitionsToTxnRequest, tries: int
+) -> Errors:
     """Ask at most `tries` times, and return the error of each partition."""
-
-    def answered(response: AddPartitionsToTxnResponse) -> Later[Errors]:
-        errors = _errors(response)
-        if tries == 1 or ErrorCode.CONCURRENT_TRANSACTIONS not in errors.values():
+    while True:
+        errors = _errors(await broker.transactions.submit(context, request))
+        tries -= 1
+        if not tries or ErrorCode.CONCURRENT_TRANSACTIONS not in errors.values():
             return errors
-        backoff_s = broker.config.add_partitions_to_txn_retry_backoff_ms / 1000
-        return after(broker.clock, backoff_s).addCallback(lambda _: _ask(broker, ask, tries - 1))
-
-    return then(ask(), answered)
+        await after(broker.clock, broker.config.add_partitions_to_txn_retry_backoff_ms / 1000)
 
 
 def _errors(response: AddPartitionsToTxnResponse) -> Errors:

@@ -7,7 +7,7 @@ on other threads or belongs to Twisted.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Coroutine, Generator
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterable
 from typing import Any, Final, Generic, TypeAlias, TypeVar, cast
 
 from twisted.internet.defer import Deferred
@@ -18,8 +18,7 @@ R = TypeVar("R")
 
 Afterwards: TypeAlias = Callable[[], object] | None
 """What a listener wants done once all answers of the moment are given; what is equal is done once."""
-NOT_YET: Final = object()
-"""Stands for an answer that has not come."""
+_NOT_YET: Final = object()
 
 
 class Promise(Generic[T]):
@@ -27,12 +26,11 @@ class Promise(Generic[T]):
     failed.
     """
 
-    __slots__ = ("_answer", "_arguments", "_function", "_listener")
-
-    def __init__(self) -> None:
-        self._answer: object = NOT_YET
-        self._function: Callable[[Any], object] | None = None
-        self._listener: Callable[..., Afterwards] | None = None
+    # Defaults of the class, not of an __init__: one is made for each commit.
+    _answer: object = _NOT_YET
+    _arguments: tuple[object, ...] = ()
+    _function: Callable[[Any], object] | None = None
+    _listener: Callable[..., Afterwards] | None = None
 
     def then(self, function: Callable[[Any], R | Promise[R]]) -> Promise[R]:
         """Make this the promise of `function(answer)`; it fails if `function` raises. If this promise fails,
@@ -45,7 +43,7 @@ class Promise(Generic[T]):
     def listen(self, listener: Callable[..., Afterwards], *arguments: object) -> None:
         """Have `listener(answer, *arguments)` called; at once, if the answer has come already."""
         self._listener, self._arguments = listener, arguments
-        if self._answer is not NOT_YET:
+        if self._answer is not _NOT_YET:
             self.answer_alone(self._answer)
 
     def answer(self, answer: object) -> Afterwards:
@@ -70,12 +68,31 @@ class Promise(Generic[T]):
         if (do := self.answer(answer)) is not None:
             do()
 
+    def deferred(self) -> Deferred[T]:
+        """A Deferred of the answer, for a coroutine that Twisted runs."""
+        deferred: Deferred[T] = Deferred()
+
+        def answered(answer: T | Exception) -> None:
+            if isinstance(answer, Exception):
+                deferred.errback(answer)
+            else:
+                deferred.callback(answer)
+
+        self.listen(answered)
+        return deferred
+
     def __await__(self) -> Generator[Promise[T], object, T]:
-        answer = yield self
-        assert answer is not self, "Deferred.fromCoroutine cannot await a promise; `run` can"
+        answer = self._answer
+        if answer is _NOT_YET or self._function is not None:
+            answer = yield self
+        elif isinstance(answer, Exception):
+            raise answer
+        assert answer is not self, "a coroutine that Twisted runs awaits `deferred()`"
         return cast(T, answer)
 
 
+Answer: TypeAlias = T | Promise[T]
+"""An answer, or the promise of one."""
 Awaited: TypeAlias = Promise[Any] | Deferred[Any]
 """What a coroutine may wait for."""
 
@@ -83,14 +100,8 @@ Awaited: TypeAlias = Promise[Any] | Deferred[Any]
 class _Running(Promise[T]):
     """The promise of a coroutine's result."""
 
-    __slots__ = ("_coroutine",)
-
     def __init__(self, coroutine: Coroutine[Awaited, object, T], awaited: Awaited) -> None:
-        super().__init__()
         self._coroutine = coroutine
-        self._wait_for(awaited)
-
-    def _wait_for(self, awaited: Awaited) -> None:
         if isinstance(awaited, Promise):
             awaited.listen(self._go_on)
         else:
@@ -108,7 +119,10 @@ class _Running(Promise[T]):
         except Exception as error:
             answer = error
         else:
-            self._wait_for(awaited)
+            if isinstance(awaited, Promise):
+                awaited.listen(self._go_on)
+            else:
+                awaited.addCallbacks(self._fired, self._failed)
             return None
         return self.answer(answer)
 
@@ -121,7 +135,7 @@ class _Running(Promise[T]):
             do()
 
 
-def run(coroutine: Coroutine[Awaited, object, T]) -> T | Promise[T]:
+def run(coroutine: Coroutine[Awaited, object, T]) -> Answer[T]:
     """Run a coroutine. Return its result, or the promise of it if the coroutine waits.
 
     Raises what the coroutine raises before it waits.
@@ -138,3 +152,9 @@ async def settled(answer: T | Awaitable[T]) -> T:
     if hasattr(answer, "__await__"):  # isinstance() takes three times as long, as Awaitable is abstract
         return await answer
     return answer
+
+
+async def together(coroutines: Iterable[Coroutine[Awaited, object, T]]) -> list[T]:
+    """Run coroutines side by side, and return their results in order."""
+    answers = [run(each) for each in coroutines]
+    return [await settled(each) for each in answers]

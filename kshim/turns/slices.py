@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import TypeVar
-
-from twisted.internet.defer import Deferred
 
 from kshim.storage.clock import Clock, after
 from kshim.turns import unread
-from kshim.turns.later import Later, then
+from kshim.turns.promise import settled
 from kshim.turns.rounds import Rounds
 from kshim.turns.turn import Turn
 from schemas.message import TooManyElements
@@ -58,21 +56,26 @@ class Slices:
             self._left_us = SLICE_US - cost_us
 
 
-def in_slices(
+async def in_slices(
     rounds: Rounds,
     turn: Turn,
     items: Sequence[T],
     function: Callable[[T], R],
     cost_us: Callable[[T], int],
-) -> Later[list[R]]:
-    """`function(item)` for each item, at once if they fit into one slice."""
+) -> list[R]:
+    """Return `function(item)` for each item, with others in between if one slice is not enough."""
     if _fit(items, cost_us):
         return [function(item) for item in items]
-    return Deferred.fromCoroutine(_in_slices(Slices(rounds, turn), items, function, cost_us))
+    slices = Slices(rounds, turn)
+    done = []
+    for item in items:
+        await slices.spend(cost_us(item))
+        done.append(function(item))
+    return done
 
 
 def _fit(items: Iterable[T], cost_us: Callable[[T], int]) -> bool:
-    """True if one slice is enough. Looks at no more items than fit into a slice."""
+    """True if one slice is enough. Looks at no more items than that takes."""
     left_us = SLICE_US
     for item in items:
         left_us -= cost_us(item)
@@ -81,48 +84,39 @@ def _fit(items: Iterable[T], cost_us: Callable[[T], int]) -> bool:
     return True
 
 
-def each_once(items: Sequence[T], ask: Callable[[Sequence[T]], Later[Iterable[R]]]) -> Later[list[R]]:
-    """`ask(items)`, without those that were named before: they have the same answer as the first."""
+async def each_once(items: Sequence[T], ask: Callable[[Sequence[T]], Awaitable[Iterable[R]]]) -> list[R]:
+    """Return the answer of `ask(distinct)` for each item, where `distinct` names each item once."""
     distinct = list(dict.fromkeys(items))
-
-    def spread(answers: Iterable[R]) -> list[R]:
-        found = dict(zip(distinct, answers, strict=True))
-        return [found[item] for item in items]
-
-    return then(ask(distinct), list if len(distinct) == len(items) else spread)
-
-
-async def _in_slices(
-    slices: Slices, items: Iterable[T], function: Callable[[T], R], cost_us: Callable[[T], int]
-) -> list[R]:
-    done = []
-    for item in items:
-        await slices.spend(cost_us(item))
-        done.append(function(item))
-    return done
+    answers = await ask(distinct)
+    if len(distinct) == len(items):
+        return list(answers)
+    found = dict(zip(distinct, answers, strict=True))
+    return [found[item] for item in items]
 
 
-def in_pieces(
+async def in_pieces(
     rounds: Rounds,
     turn: Turn,
     items: Sequence[T],
-    function: Callable[[Sequence[T]], Later[Iterable[R]]],
+    function: Callable[[Sequence[T]], Awaitable[Iterable[R]]],
     piece: int,
-) -> Later[Iterable[R]]:
-    """`function(items)`, or the results of `function(some)` for as many pieces as there are, in turn."""
+) -> Iterable[R]:
+    """Return `function(items)`, or the results of `function(some)` for one piece after the other."""
     if len(items) <= piece:
-        return function(items)
+        return await function(items)
     turn.is_alone = True
-    return Deferred.fromCoroutine(each_piece(Slices(rounds, turn), items, function, piece))
+    return await each_piece(Slices(rounds, turn), items, function, piece)
 
 
 async def each_piece(
-    slices: Slices, items: Sequence[T], function: Callable[[Sequence[T]], Later[Iterable[R]]], piece: int
+    slices: Slices,
+    items: Sequence[T],
+    function: Callable[[Sequence[T]], Iterable[R] | Awaitable[Iterable[R]]],
+    piece: int,
 ) -> list[R]:
-    """The results of `function(some)` for each piece, with others in between."""
+    """Return the results of `function(some)` for each piece, with others in between."""
     done: list[R] = []
     for first in range(0, len(items), piece):
         await slices.spend(SLICE_US)
-        results = function(items[first : first + piece])
-        done += await results if isinstance(results, Deferred) else results
+        done += await settled(function(items[first : first + piece]))
     return done

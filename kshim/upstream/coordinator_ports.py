@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
 from kshim.callers import RequestContext
 from kshim.coordination.groups.refusals import DescribeGroup
 from kshim.network.dispatch import Reply
-from kshim.turns.later import Later
-from kshim.turns.promise import run, settled
+from kshim.turns.promise import run
 from kshim.turns.slices import Slices, in_slices
 from kshim.upstream.asked import Answer, Asked, decode, encode
 from kshim.upstream.here import HERE, Here
@@ -122,11 +121,11 @@ def _context(asked: Asked, header: RequestHeader) -> RequestContext:
     )
 
 
-async def _encode_found(header: RequestHeader, found: Later[list[Coordinator]]) -> Reply:
+async def _encode_found(header: RequestHeader, found: Awaitable[list[Coordinator]]) -> Reply:
     """Encode the answer. Up to v3 there is one key, and its coordinator is the answer itself."""
     if header.api_version >= FIRST_FIND_WITH_KEYS:
-        return encode(header, FindCoordinatorResponse(coordinators=tuple(await settled(found))))
-    (one,) = await settled(found)
+        return encode(header, FindCoordinatorResponse(coordinators=tuple(await found)))
+    (one,) = await found
     message = one.error_message if one.error_code else "NONE"
     response = FindCoordinatorResponse(
         error_code=one.error_code, error_message=message, node_id=one.node_id, host=one.host, port=one.port

@@ -8,18 +8,15 @@ Clients do not see the twin. It is deleted with its group.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Callable, Coroutine
 from typing import Any
-
-from twisted.internet.defer import Deferred
 
 from kshim.callers import RequestContext
 from kshim.callers.once import Once
 from kshim.coordination.group_runtime import GroupRuntime
 from kshim.coordination.groups.refusals import DeleteGroup, DescribeGroup, StableOffsetFetch
 from kshim.coordination.groups.states import State
-from kshim.turns.later import Later, then
+from kshim.turns.promise import run, settled
 from kshim.upstream.link import LinkError
 from kshim.upstream.topics import Topics
 from kshim.upstream.upstream_groups import DELETE, DESCRIBE, FETCH, FETCH_STABLE, Question, UpstreamGroups
@@ -64,7 +61,7 @@ class MergedGroups:
         self._topics = topics
         self._once = once
         self._has_twins = has_twins
-        self._merges: dict[type, Callable[[RequestContext, Any], Later[Any]]] = {
+        self._merges: dict[type, Callable[[RequestContext, Any], Coroutine[Any, Any, Any]]] = {
             DescribeGroup: self._describe,
             DeleteGroup: self._delete,
             OffsetDeleteRequest: self._delete_offsets,
@@ -72,7 +69,7 @@ class MergedGroups:
             StableOffsetFetch: self._fetch,
         }
         self.heartbeat = groups.heartbeat
-        self.promise = groups.promise
+        self.commit = groups.commit
         self.list_groups = groups.list_groups
         self.refusal = groups.refusal
         self.shard_for = groups.shard_for
@@ -85,62 +82,43 @@ class MergedGroups:
     def submit(self, context: RequestContext, request: Any) -> Any:
         """See `Groups.submit`."""
         merge = self._merges.get(type(request))
-        return self._groups.submit(context, request) if merge is None else merge(context, request)
+        return self._groups.submit(context, request) if merge is None else run(merge(context, request))
 
     # ---- single requests
 
-    def _describe(self, context: RequestContext, request: DescribeGroup) -> Later[DescribedGroup]:
-        return then(self._groups.submit(context, request), partial(self._described, context, request))
-
-    def _described(
-        self, context: RequestContext, request: DescribeGroup, ours: DescribedGroup
-    ) -> Later[DescribedGroup]:
+    async def _describe(self, context: RequestContext, request: DescribeGroup) -> DescribedGroup:
+        ours: DescribedGroup = await settled(self._groups.submit(context, request))
         if ours.group_state != State.DEAD or ours.error_code not in ABSENT:
             return ours
+        theirs: DescribedGroup = await self._upstream.ask(DESCRIBE, request.group_id, context.api_version)
+        is_absent = theirs.error_code in ABSENT and theirs.group_state == State.DEAD
+        if self._is_hidden(theirs.error_code, request.group_id) or (is_absent and not theirs.error_code):
+            return ours
+        return theirs
 
-        def choose(theirs: DescribedGroup) -> DescribedGroup:
-            is_absent = theirs.error_code in ABSENT and theirs.group_state == State.DEAD
-            if self._is_hidden(theirs.error_code, request.group_id) or (is_absent and not theirs.error_code):
-                return ours
-            return theirs
-
-        return self._upstream.ask(DESCRIBE, request.group_id, context.api_version).addCallback(choose)
-
-    def _delete(self, context: RequestContext, request: DeleteGroup) -> Later[DeletableGroupResult]:
+    async def _delete(self, context: RequestContext, request: DeleteGroup) -> DeletableGroupResult:
         group = self._groups.see(request.group_id)
-        if group is None:
-            return then(self._groups.submit(context, request), self._delete_there)
-        if group.members or not self._has_twins:
-            return self._groups.submit(context, request)
-
-        def delete_here(twin: DeletableGroupResult) -> Later[DeletableGroupResult]:
+        if group is not None and self._has_twins and not group.members:
+            twin: DeletableGroupResult = await self._upstream.ask(DELETE, request.group_id)
             if twin.error_code in STOPS_DELETION:
                 return twin
             self._is_hidden(twin.error_code, request.group_id)
-            return self._groups.submit(context, request)
+        ours: DeletableGroupResult = await settled(self._groups.submit(context, request))
+        return ours if group is not None else await self._delete_there(ours)
 
-        return self._upstream.ask(DELETE, request.group_id).addCallback(delete_here)
-
-    def _delete_there(self, ours: DeletableGroupResult) -> Later[DeletableGroupResult]:
+    async def _delete_there(self, ours: DeletableGroupResult) -> DeletableGroupResult:
         """Delete a group that only the upstream may know."""
         if ours.error_code != ErrorCode.GROUP_ID_NOT_FOUND:
             return ours
-        return self._upstream.ask(DELETE, ours.group_id)
+        return await self._upstream.ask(DELETE, ours.group_id)
 
-    def _delete_offsets(
+    async def _delete_offsets(
         self, context: RequestContext, request: OffsetDeleteRequest
-    ) -> Later[OffsetDeleteResponse]:
-        return then(
-            self._groups.submit(context, request),
-            lambda ours: Deferred.fromCoroutine(self._delete_offsets_there(request, ours)),
-        )
-
-    async def _delete_offsets_there(
-        self, request: OffsetDeleteRequest, ours: OffsetDeleteResponse
     ) -> OffsetDeleteResponse:
         """Delete at the twin what kshim has deleted. For a group that kshim does not know, ask the upstream
         alone.
         """
+        ours: OffsetDeleteResponse = await settled(self._groups.submit(context, request))
         if ours.error_code == ErrorCode.GROUP_ID_NOT_FOUND:
             return await self._upstream.delete_offsets(request)
         deleted = _deleted(request.group_id, ours)
@@ -155,28 +133,19 @@ class MergedGroups:
                 )
         return ours
 
-    def _fetch(
+    async def _fetch(
         self, context: RequestContext, request: OffsetFetchRequestGroup | StableOffsetFetch
-    ) -> Later[OffsetFetchResponseGroup]:
+    ) -> OffsetFetchResponseGroup:
         """Answer an OffsetFetch. A request for all offsets, as tools send it, may be answered by the
         upstream. A request that names partitions, as consumers send it, gets the offsets committed in kshim.
         """
-        ours = self._groups.submit(context, request)
+        ours: OffsetFetchResponseGroup = await settled(self._groups.submit(context, request))
         is_stable = isinstance(request, StableOffsetFetch)
         wanted = request.request if isinstance(request, StableOffsetFetch) else request
-        if wanted.topics is not None:
+        is_here = ours.error_code or ours.topics or self._groups.see(ours.group_id) is not None
+        if wanted.topics is not None or is_here:
             return ours
-        return then(ours, partial(self._fetched, context, FETCH_STABLE if is_stable else FETCH))
-
-    def _fetched(
-        self,
-        context: RequestContext,
-        question: Question[OffsetFetchResponseGroup],
-        ours: OffsetFetchResponseGroup,
-    ) -> Later[OffsetFetchResponseGroup]:
-        if ours.error_code or ours.topics or self._groups.see(ours.group_id) is not None:
-            return ours
-        return Deferred.fromCoroutine(self._fetched_there(context, question, ours))
+        return await self._fetched_there(context, FETCH_STABLE if is_stable else FETCH, ours)
 
     async def _fetched_there(
         self,

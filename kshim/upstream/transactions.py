@@ -6,12 +6,9 @@ shard, a partition of the journal, in place of a partition of __consumer_offsets
 
 from __future__ import annotations
 
-from twisted.internet.defer import Deferred
-
 from kshim.callers import RequestContext
 from kshim.coordination.transactions.requests import partition_results
 from kshim.storage.interfaces import StorageError
-from kshim.turns.later import Later
 from kshim.upstream.coordinators import ANSWER_S, TRANSACTION, UpstreamCoordinators
 from kshim.upstream.interfaces import GroupShards
 from kshim.upstream.link import Link, LinkError
@@ -61,16 +58,13 @@ class UpstreamTransactions:
         self._coordinators = coordinators
         self._shards = shards
 
-    def submit(
+    async def submit(
         self, context: RequestContext, request: AddPartitionsToTxnRequest
-    ) -> Later[AddPartitionsToTxnResponse]:
+    ) -> AddPartitionsToTxnResponse:
         """Add one partition of __consumer_offsets, which stands for a shard, to a transaction, or verify that
         it is in it.
         """
         (transaction,) = request.transactions
-        return Deferred.fromCoroutine(self._submit(transaction))
-
-    async def _submit(self, transaction: AddPartitionsToTxnTransaction) -> AddPartitionsToTxnResponse:
         (topic,) = transaction.topics
         (shard,) = topic.partitions
         try:

@@ -6,6 +6,7 @@ import pytest
 
 from kshim.answering.each_group import ask_each_group
 from kshim.turns import unread
+from kshim.turns.promise import run
 from schemas.message import TooManyElements
 from tests.api.harness import advance, collect, context, new_broker
 
@@ -14,27 +15,27 @@ def test_groups_with_long_ids_cost_more() -> None:
     """Their ids are hashed letter by letter."""
     asked: list[str] = []
 
-    def ask(group_id: str) -> str:
+    async def ask(group_id: str) -> str:
         asked.append(group_id)
         return group_id
 
     broker, caller = new_broker(), context(0)
     ids = [f"{n}-".ljust(32_000, "g") for n in range(8)]
-    answers = collect(ask_each_group(broker, caller, ids, ask, len))
+    answers = collect(ask_each_group(broker, caller, ids, ask))
     assert len(asked) < 4
     advance(broker)
-    assert (asked, answers) == (ids, [8])
-    assert ask_each_group(broker, caller, list("abcdefgh"), ask, len) == 8
+    assert (asked, answers) == (ids, [ids])
+    assert run(ask_each_group(broker, caller, list("abcdefgh"), ask)) == list("abcdefgh")
 
 
 def test_no_more_groups_are_asked_than_an_answer_may_have_elements(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(unread, "MAX_ANSWER_ELEMENTS", 5)
     asked: list[int] = []
 
-    def ask(group: int) -> list[int]:
+    async def ask(group: int) -> list[int]:
         asked.append(group)
         return [group] * 3
 
     with pytest.raises(TooManyElements):
-        ask_each_group(new_broker(), context(0), range(4), ask, lambda found: found, elements=len)
+        run(ask_each_group(new_broker(), context(0), range(4), ask, elements=len))
     assert asked == [0, 1]

@@ -10,7 +10,7 @@ from itertools import count
 from typing import Any
 from uuid import UUID
 
-from twisted.internet.defer import Deferred, execute, fail, succeed
+from twisted.internet.defer import Deferred, execute, fail
 from twisted.internet.task import Clock
 from twisted.python.failure import Failure
 
@@ -55,15 +55,14 @@ class NoGroups:
     def list_groups(self, request: Any) -> Any:
         raise AssertionError(request)
 
-    def topics_deleted(self, names: Collection[str], pause: Pause = no_pause) -> Deferred[None]:
+    async def topics_deleted(self, names: Collection[str], pause: Pause = no_pause) -> None:
         self.deleted += names
-        return succeed(None)
 
 
 class NoTransactions:
     """Fails on any request about transactions."""
 
-    def submit(self, context: RequestContext, request: Any) -> Any:
+    async def submit(self, context: RequestContext, request: Any) -> Any:
         raise AssertionError(request)
 
 
@@ -172,18 +171,7 @@ def later(answer: Any) -> Any:
             answer = run(answer)
         except Exception:
             return fail()
-    if not isinstance(answer, Promise):
-        return answer
-    deferred: Deferred[Any] = Deferred()
-
-    def answered(answer: Any) -> None:
-        if isinstance(answer, Exception):
-            deferred.errback(answer)
-        else:
-            deferred.callback(answer)
-
-    answer.listen(answered)
-    return deferred
+    return answer.deferred() if isinstance(answer, Promise) else answer
 
 
 def collect(answer: Any) -> list[Any]:

@@ -20,7 +20,7 @@ from schemas.messages.alter_client_quotas import (
     RequestEntryData,
 )
 from schemas.messages.describe_client_quotas import ComponentData, DescribeClientQuotasRequest
-from tests.api.harness import PENDING, HeldStore, advance, ask, collect, context, new_broker, result
+from tests.api.harness import PENDING, HeldStore, advance, ask, collect, context, later, new_broker, result
 
 PRODUCER, CONSUMER, PERCENTAGE = "producer_byte_rate", "consumer_byte_rate", "request_percentage"
 MUTATIONS, CONNECTIONS = "controller_mutation_rate", "connection_creation_rate"
@@ -277,7 +277,7 @@ def test_an_answer_waits_until_the_change_is_durable() -> None:
 def test_a_change_that_cannot_be_stored() -> None:
     store = HeldStore()
     broker = new_broker(store)
-    answer = alter_client_quotas(broker, context(1), altering((U, [(PRODUCER, 1)])))
+    answer = later(alter_client_quotas(broker, context(1), altering((U, [(PRODUCER, 1)]))))
     store.fail()
     (entry,) = result(answer).entries
     assert (entry.error_code, listed(broker)) == (ErrorCode.KAFKA_STORAGE_ERROR, {})

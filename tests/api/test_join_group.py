@@ -6,7 +6,7 @@ from kshim.api.join_group import join_group
 from schemas.api_key import ApiKey
 from schemas.error_code import ErrorCode
 from tests.api.groups import Groups, join, versions
-from tests.api.harness import advance, context, result
+from tests.api.harness import advance, collect, context
 
 
 @pytest.mark.parametrize("version", versions(ApiKey.JOIN_GROUP))
@@ -61,9 +61,9 @@ def test_the_client_is_known_by_the_id_that_it_is_given() -> None:
     """So that the member stays in its group while time is moved ahead and its client is connected."""
     groups, sender = Groups(), context(9)
     assert sender.client is not None
-    later = join_group(groups.broker, sender, join())
+    seen = collect(join_group(groups.broker, sender, join()))
     advance(groups.broker)
-    answer = result(later)
+    (answer,) = seen
     assert answer.error_code == ErrorCode.MEMBER_ID_REQUIRED
     assert sender.client.member is not None
     assert (sender.client.member.group_id, sender.client.member.member_id) == ("group", answer.member_id)

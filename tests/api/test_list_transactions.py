@@ -31,7 +31,7 @@ class Transactions(NoTransactions):
     def __init__(self, listed: ListTransactionsResponse) -> None:
         self.listed = listed
 
-    def submit(self, context: RequestContext, request: Any) -> ListTransactionsResponse:
+    async def submit(self, context: RequestContext, request: Any) -> ListTransactionsResponse:
         return self.listed
 
 

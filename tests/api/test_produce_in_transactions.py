@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from twisted.internet.defer import Deferred, succeed
+from twisted.internet.defer import Deferred
 
 from kshim.answering import Broker
 from kshim.api.produce import produce
@@ -40,17 +40,19 @@ class Coordinator:
         self.errors: dict[tuple[str, int], list[ErrorCode]] = {}
         self.held: list[Deferred[None]] | None = None
 
-    def submit(self, context: RequestContext, request: AddPartitionsToTxnRequest) -> Any:
+    async def submit(
+        self, context: RequestContext, request: AddPartitionsToTxnRequest
+    ) -> AddPartitionsToTxnResponse:
         (asked,) = request.transactions
         places = [(topic.name, index) for topic in asked.topics for index in topic.partitions]
         self.asked.append(
             (asked.transactional_id, asked.producer_id, asked.producer_epoch, asked.verify_only, places)
         )
-        turn: Deferred[None] = succeed(None)
         if self.held is not None:
-            turn = Deferred()
+            turn: Deferred[None] = Deferred()
             self.held.append(turn)
-        return turn.addCallback(lambda _: self.response(asked.transactional_id, places))
+            await turn
+        return self.response(asked.transactional_id, places)
 
     def response(
         self, transactional_id: str, places: Sequence[tuple[str, int]]

@@ -7,7 +7,6 @@ from functools import partial
 from typing import Any
 
 import pytest
-from twisted.internet.defer import Deferred, succeed
 
 from kshim.answering import Broker
 from kshim.callers import RequestContext
@@ -35,7 +34,7 @@ from schemas.messages.write_txn_markers import (
 from schemas.records.batch import batches
 from schemas.records.end_txn_marker import EndTxnMarker, decode_marker
 from schemas.registry import MESSAGES, decode_response, encode_response
-from tests.api.harness import NoGroups, advance, context, create, new_broker, result
+from tests.api.harness import NoGroups, advance, context, create, later, new_broker, result
 
 ID = "payments"
 API_KEYS = {request: api_key for api_key, (request, _) in MESSAGES.items()}
@@ -51,9 +50,9 @@ class SomeGroups(NoGroups):
     def shard_for(self, group_id: str) -> int:
         return len(group_id)
 
-    def write_marker(self, shard: int, marker: EndTxnMarker) -> Deferred[ErrorCode]:
+    async def write_marker(self, shard: int, marker: EndTxnMarker) -> ErrorCode:
         self.markers.append((shard, marker))
-        return succeed(ErrorCode.NONE)
+        return ErrorCode.NONE
 
 
 class Transactions:
@@ -73,7 +72,7 @@ class Transactions:
         """The decoded answer."""
         api_key = API_KEYS[type(request)]
         asked: RequestContext = replace(context(version), node_id=self.broker.node_id)
-        answer = API[api_key].function(self.broker, asked, request)
+        answer = later(API[api_key].function(self.broker, asked, request))
         advance(self.broker)
         response = result(answer)
         return decode_response(api_key, version, encode_response(api_key, version, 7, response))[1]

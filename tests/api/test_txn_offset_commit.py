@@ -28,7 +28,7 @@ from schemas.messages.txn_offset_commit import (
 from schemas.records.end_txn_marker import EndTxnMarker
 from schemas.registry import VERSIONS
 from tests.api.groups import Groups
-from tests.api.harness import advance, create, result
+from tests.api.harness import advance, create, later, result
 
 PRODUCER_ID = 7
 ALL = list(VERSIONS[ApiKey.TXN_OFFSET_COMMIT])
@@ -44,10 +44,12 @@ class Transactions:
         self.response: AddPartitionsToTxnResponse | None = None
         self.later: Deferred[Any] | None = None
 
-    def submit(self, context: RequestContext, request: AddPartitionsToTxnRequest) -> Any:
+    async def submit(
+        self, context: RequestContext, request: AddPartitionsToTxnRequest
+    ) -> AddPartitionsToTxnResponse:
         self.asked.append(request)
         if self.later is not None:
-            return self.later.addCallback(lambda _: self.answer(request))
+            await self.later
         return self.answer(request)
 
     def answer(self, request: AddPartitionsToTxnRequest) -> AddPartitionsToTxnResponse:
@@ -131,7 +133,7 @@ def fetched(groups: Groups, *, stable: bool = False) -> dict[int, tuple[int, int
 
 def end_transaction(groups: Groups, *, committed: bool) -> None:
     marker = EndTxnMarker(PRODUCER_ID, 0, committed, 0, groups.broker.now_ms())
-    written = groups.runtime.write_marker(groups.runtime.shard_for("group"), marker)
+    written = later(groups.runtime.write_marker(groups.runtime.shard_for("group"), marker))
     advance(groups.broker)
     assert result(written) == ErrorCode.NONE
 

@@ -18,7 +18,7 @@ from schemas.messages.update_features import (
     UpdateFeaturesRequest,
     UpdateFeaturesResponse,
 )
-from tests.api.harness import PENDING, HeldStore, ask, context, new_broker, result
+from tests.api.harness import PENDING, HeldStore, ask, context, later, new_broker, result
 
 T = "transaction.version"
 UNKNOWN, UPGRADE, SAFE, UNSAFE = range(4)
@@ -126,7 +126,7 @@ def test_an_update_that_cannot_be_stored() -> None:
     store = HeldStore()
     broker = new_broker(store)
     before = announced(broker)
-    answer = update_features(broker, context(2), updating((T, 1, SAFE)))
+    answer = later(update_features(broker, context(2), updating((T, 1, SAFE))))
     store.fail()
     assert result(answer).error_code == ErrorCode.KAFKA_STORAGE_ERROR
     assert announced(broker) == before

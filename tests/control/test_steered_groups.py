@@ -21,7 +21,7 @@ from schemas.messages.join_group import JoinGroupRequest, JoinGroupRequestProtoc
 from schemas.messages.offset_fetch import OffsetFetchRequestGroup
 from schemas.messages.sync_group import SyncGroupRequest
 from schemas.records.batch import Record, encode
-from tests.api.harness import NOW_MS, advance, context, new_broker, result
+from tests.api.harness import NOW_MS, advance, context, later, new_broker, result
 
 NODE = 1
 
@@ -48,6 +48,7 @@ class Steered:
         return self.outcome(run(self.commands, name, list(arguments)))
 
     def outcome(self, answer: Any) -> Any:
+        answer = later(answer)
         if not isinstance(answer, Deferred):
             return answer
         for _ in range(4):
@@ -73,7 +74,7 @@ class Steered:
             protocols=(JoinGroupRequestProtocol(name="range", metadata=b""),),
         )
         version = 5 if group_instance_id else 3
-        joined = self.runtime.submit(replace(context(version), node_id=NODE), join)
+        joined = later(self.runtime.submit(replace(context(version), node_id=NODE), join))
         advance(self.broker, 5)
         member_id: str = self.outcome(joined).member_id
         self.ask(SyncGroupRequest(group_id="g", generation_id=1, member_id=member_id), 3)

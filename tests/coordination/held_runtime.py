@@ -25,7 +25,7 @@ from schemas.messages.offset_commit import (
 from schemas.messages.offset_fetch import OffsetFetchRequestGroup, OffsetFetchRequestTopics
 from schemas.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 from schemas.records.end_txn_marker import EndTxnMarker
-from tests.api.harness import PENDING, context
+from tests.api.harness import PENDING, context, later
 from tests.coordination.groups.history import protocols
 
 Entries = Sequence[tuple[bytes, bytes | None]]
@@ -108,7 +108,7 @@ class Server:
 
     def submit(self, request: Any, version: int = 9) -> Any:
         """Send a request; returns its answer at the end of the reactor's turn."""
-        answer = self.runtime.submit(context(version), request)
+        answer = later(self.runtime.submit(context(version), request))
         self.runtime.end_turn()
         return answer
 
@@ -117,7 +117,7 @@ class Server:
 
     def begin_commit(self, group_id: str = "a", offset: int = 5) -> Any:
         """Like `commit`, within a turn that goes on."""
-        return self.runtime.submit(context(9), _commit(group_id, offset))
+        return later(self.runtime.submit(context(9), _commit(group_id, offset)))
 
     def fetch(self, group_id: str = "a") -> Any:
         topic = OffsetFetchRequestTopics(name="topic", partition_indexes=(0,))

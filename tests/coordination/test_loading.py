@@ -29,7 +29,7 @@ from schemas.internal_topics.group_metadata_log import (
     encode_value,
 )
 from schemas.messages.list_groups import ListGroupsRequest
-from tests.api.harness import context
+from tests.api.harness import context, later
 from tests.coordination.held_runtime import NONSENSE, START_S, Entry, HeldJournal, Server, error, offset
 
 GROUPS = {"d": 0, "a": 1, "b": 2, "c": 3}
@@ -257,7 +257,7 @@ class TestMeanwhile:
         assert [offset(started.fetch(group_id)) for group_id in "dc"] == [70, ENTRIES - 1]
 
     def test_a_topic_is_deleted(self, started: Slow) -> None:
-        started.runtime.topics_deleted({"topic"})
+        later(started.runtime.topics_deleted({"topic"}))
         started.journal.holds = False
         started.load_all()
         started.runtime.end_turn()

@@ -43,7 +43,7 @@ from schemas.messages.txn_offset_commit import (
     TxnOffsetCommitRequestTopic,
 )
 from schemas.records.end_txn_marker import EndTxnMarker
-from tests.api.harness import PENDING, context
+from tests.api.harness import PENDING, context, later
 from tests.coordination.groups.history import protocols
 from tests.coordination.held_runtime import (
     EXPIRY_S,
@@ -242,7 +242,7 @@ class TestDurability:
 
     def test_what_is_decided_in_one_turn_is_one_append(self, server: Server) -> None:
         answers = [server.begin_commit(offset=n) for n in range(3)]
-        behind = server.runtime.submit(context(9), OffsetFetchRequestGroup(group_id="a", topics=None))
+        behind = later(server.runtime.submit(context(9), OffsetFetchRequestGroup(group_id="a", topics=None)))
         assert server.journal.writes == []
         server.clock.advance(0)
         ((_, batch, _),) = server.journal.writes
@@ -280,7 +280,7 @@ class TestDurability:
         server.journal.holds = False
         for group_id in "ab":
             server.commit(group_id)
-        server.runtime.topics_deleted({"topic"})
+        later(server.runtime.topics_deleted({"topic"}))
         server.runtime.end_turn()
         server.start()
         assert [offset(server.fetch(group_id)) for group_id in "ab"] == [-1, -1]
@@ -300,7 +300,7 @@ class TestDurability:
             turns.append(Deferred())
             await turns[-1]
 
-        done = server.runtime.topics_deleted({"topic"}, pause)
+        done = later(server.runtime.topics_deleted({"topic"}, pause))
         given_up = server.runtime.shard_for("g7")
         while turns:
             assert not done.called
@@ -324,7 +324,7 @@ class TestDurability:
         for group_id in groups:
             server.commit(group_id)
         server.journal.holds = True
-        done = server.runtime.topics_deleted({"topic"})
+        done = later(server.runtime.topics_deleted({"topic"}))
         while not done.called:
             server.runtime.end_turn()
             assert len(server.journal.writes) == 1

@@ -31,7 +31,7 @@ from schemas.messages.txn_offset_commit import (
     TxnOffsetCommitRequestTopic,
 )
 from schemas.records.end_txn_marker import EndTxnMarker
-from tests.api.harness import PENDING, context
+from tests.api.harness import PENDING, context, later
 from tests.coordination.held_runtime import MEMBER, NONSENSE, Server, error, offset, result
 
 P = 7
@@ -60,7 +60,7 @@ def txn_commit_request(committed: int, group_id: str = "a") -> TxnOffsetCommitRe
 
 def end(server: Server, *, committed: bool = True, epoch: int = 0, group_id: str = "a") -> Any:
     marker = EndTxnMarker(P, epoch, committed, 0, 1)
-    written = server.runtime.write_marker(shard_of(server, group_id), marker)
+    written = later(server.runtime.write_marker(shard_of(server, group_id), marker))
     server.runtime.end_turn()
     return written
 
@@ -99,7 +99,7 @@ class TestWhoLeads:
         server.commit("a", offset=7)
         server.runtime.load(shard_of(server), Leader(node_id=1, leader_epoch=1))
         group = OffsetFetchRequestGroup(group_id="a", topics=None)
-        answer = server.runtime.submit(replace(context(9), node_id=1), group)
+        answer = later(server.runtime.submit(replace(context(9), node_id=1), group))
         assert offset(answer) == 7
         assert server.fetch("b").error_code == ErrorCode.NONE
 
@@ -229,7 +229,7 @@ class TestLoading:
     def test_a_topic_that_is_deleted_meanwhile(self, long: Server) -> None:
         """[156]"""
         long.runtime.load(shard_of(long), Leader(leader_epoch=1))
-        long.runtime.topics_deleted({"topic"})
+        later(long.runtime.topics_deleted({"topic"}))
         long.clock.pump([0] * 5)
         assert offset(long.fetch("a")) == -1
 
@@ -247,7 +247,7 @@ class TestLoading:
         long.runtime.load(shard_of(long), Leader(node_id=1, leader_epoch=2))
         long.clock.pump([0] * 5)
         group = OffsetFetchRequestGroup(group_id="a", topics=None)
-        assert offset(long.runtime.submit(replace(context(9), node_id=1), group)) == 4
+        assert offset(later(long.runtime.submit(replace(context(9), node_id=1), group))) == 4
 
     def test_records_that_cannot_be_read(
         self,
@@ -342,7 +342,7 @@ class TestTransactions:
         server.begin_commit()
         for producer_id in (P, P, P + 1):
             server.runtime.submit(context(5), replace(txn_commit_request(5), producer_id=producer_id))
-        server.runtime.write_marker(shard_of(server), EndTxnMarker(P, 0, True, 0, 1))
+        later(server.runtime.write_marker(shard_of(server), EndTxnMarker(P, 0, True, 0, 1)))
         server.clock.advance(0)
         seen = [
             entry if isinstance(entry, EndTxnMarker) else (entry.producer[0], len(entry.records))

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from twisted.internet.defer import Deferred, succeed
 
-from kshim.turns.promise import Promise, run, settled
+from kshim.turns.promise import Promise, run, settled, together
 
 
 def test_a_listener_gets_the_answer_with_its_arguments() -> None:
@@ -143,7 +143,42 @@ def test_a_coroutine_that_raises_fails_its_promise() -> None:
         run(both(None, None))
 
 
-def test_a_promise_that_is_awaited_by_others_fails_loudly() -> None:
+def test_coroutines_run_side_by_side() -> None:
+    promises: list[Promise[str]] = [Promise(), Promise()]
+    heard: list[object] = []
+    running: Any = run(together(both(each, succeed("!")) for each in promises))
+    running.listen(heard.append)
+    promises[1].answer("b")
+    promises[0].answer("a")
+    assert heard == [["a!", "b!"]]
+
+
+def test_thousands_that_are_settled_already_are_awaited_without_recursion() -> None:
+    promises: list[Promise[str]] = [Promise() for _ in range(5_000)]
+    heard: list[Any] = []
+    running: Any = run(together(settled(each) for each in promises))
+    running.listen(heard.append)
+    for promise in reversed(promises):
+        promise.answer("yes")
+    assert heard == [["yes"] * 5_000]
+
+
+def test_twisted_awaits_a_deferred_of_a_promise() -> None:
+    heard: list[Any] = []
+    early: Promise[str] = Promise()
+    late: Promise[str] = Promise()
+    early.answer("early")
+    Deferred.fromCoroutine(both(early.deferred(), late.deferred())).addCallback(heard.append)
+    late.answer("late")
+    assert heard == ["earlylate"]
+    failed: Promise[str] = Promise()
+    failed.deferred().addErrback(lambda failure: heard.append(failure.value))
+    fault = ValueError("a fault")
+    failed.answer(fault)
+    assert heard == ["earlylate", fault]
+
+
+def test_a_promise_that_twisted_awaits_without_a_deferred_fails_loudly() -> None:
     heard: list[Any] = []
     Deferred.fromCoroutine(both(Promise(), Promise())).addErrback(heard.append)
     assert heard[0].check(AssertionError)
@@ -152,8 +187,5 @@ def test_a_promise_that_is_awaited_by_others_fails_loudly() -> None:
 def test_an_answer_is_settled_whatever_its_shape() -> None:
     promise: Promise[str] = Promise()
     promise.answer("promised")
-    assert [run(settled(each)) for each in ("at once", succeed("deferred"))] == ["at once", "deferred"]
-    heard: list[object] = []
-    running: Any = run(settled(promise))
-    running.listen(heard.append)
-    assert heard == ["promised"]
+    answers: list[Any] = ["at once", succeed("deferred"), promise]
+    assert [run(settled(each)) for each in answers] == ["at once", "deferred", "promised"]

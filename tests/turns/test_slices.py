@@ -8,7 +8,7 @@ import pytest
 from twisted.internet.defer import Deferred
 
 from kshim.turns import Turn
-from kshim.turns.later import Later
+from kshim.turns.promise import run
 from kshim.turns.slices import SLICE_US, each_once, in_pieces, in_slices
 from tests.api.harness import advance, collect, context, new_broker
 
@@ -19,7 +19,7 @@ def double(number: int) -> int:
 
 def test_what_fits_into_one_slice_is_done_at_once() -> None:
     caller = context(0)
-    done = in_slices(new_broker().rounds, caller.turn, range(10), double, lambda _: SLICE_US // 10)
+    done = run(in_slices(new_broker().rounds, caller.turn, range(10), double, lambda _: SLICE_US // 10))
     assert done == [0, 2, 4, 6, 8, 10, 12, 14, 16, 18]
     assert not caller.turn.is_alone
 
@@ -45,7 +45,7 @@ def test_pieces_follow_each_other() -> None:
     broker, caller = new_broker(), context(0)
     answers: dict[tuple[int, ...], Deferred[list[int]]] = {}
 
-    def ask(some: Sequence[int]) -> Later[list[int]]:
+    def ask(some: Sequence[int]) -> Deferred[list[int]]:
         return answers.setdefault(tuple(some), Deferred())
 
     done = collect(in_pieces(broker.rounds, caller.turn, range(5), ask, 2))
@@ -59,19 +59,21 @@ def test_pieces_follow_each_other() -> None:
 
 def test_what_fits_into_one_piece_is_asked_at_once() -> None:
     caller = context(0)
-    assert in_pieces(new_broker().rounds, caller.turn, range(2), lambda some: list(some), 2) == [0, 1]
+
+    async def ask(some: Sequence[int]) -> list[int]:
+        return list(some)
+
+    assert run(in_pieces(new_broker().rounds, caller.turn, range(2), ask, 2)) == [0, 1]
     assert not caller.turn.is_alone
 
 
 def test_a_piece_that_fails_ends_it() -> None:
     broker = new_broker()
 
-    def fail(some: Sequence[int]) -> list[int]:
+    async def fail(some: Sequence[int]) -> list[int]:
         raise ValueError(some)
 
-    failed = in_pieces(broker.rounds, Turn(), range(5), fail, 2)
-    assert isinstance(failed, Deferred)
-    failures = collect(failed)
+    failures = collect(in_pieces(broker.rounds, Turn(), range(5), fail, 2))
     with pytest.raises(ValueError, match="range"):
         failures[0].raiseException()
 
@@ -79,10 +81,10 @@ def test_a_piece_that_fails_ends_it() -> None:
 def test_what_is_named_again_is_asked_once() -> None:
     asked: list[Sequence[str]] = []
 
-    def ask(names: Sequence[str]) -> Later[list[str]]:
+    async def ask(names: Sequence[str]) -> list[str]:
         asked.append(names)
         return [name.upper() for name in names]
 
-    assert each_once("abaab", ask) == ["A", "B", "A", "A", "B"]
-    assert each_once("ab", ask) == ["A", "B"]
+    assert run(each_once("abaab", ask)) == ["A", "B", "A", "A", "B"]
+    assert run(each_once("ab", ask)) == ["A", "B"]
     assert asked == [["a", "b"], ["a", "b"]]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, Protocol
 
-from twisted.internet.defer import Deferred
+from twisted.internet.defer import Deferred, succeed
 from twisted.python.failure import Failure
 
 from kshim.callers import RequestContext
@@ -23,6 +23,7 @@ from schemas.error_code import ErrorCode
 from schemas.internal_topics.group_metadata_log import TopicId
 from schemas.messages.heartbeat import HeartbeatRequest
 from schemas.records.end_txn_marker import EndTxnMarker
+from tests.api.harness import later
 from tests.simulation.groups.clock import SimulatedClock
 from tests.simulation.groups.journal import SimulatedJournal
 
@@ -109,12 +110,13 @@ class Node:
         self.is_touched = True
         context = RequestContext(version, client_id, "/127.0.0.1", ADVERTISED, turn=turn)
         if self.parks and type(request) is HeartbeatRequest:
-            return self._runtime.heartbeat(context, request)
-        return self._runtime.submit(context, request)
+            return later(self._runtime.heartbeat(context, request))
+        return later(self._runtime.submit(context, request))
 
     def write_marker(self, shard: int, marker: EndTxnMarker) -> Deferred[ErrorCode]:
         self.is_touched = True
-        return self._runtime.write_marker(shard, marker)
+        answer = later(self._runtime.write_marker(shard, marker))
+        return answer if isinstance(answer, Deferred) else succeed(answer)
 
     def begin_to_lead(self, shard: int) -> None:
         """From now on requests are answered that the shard is loading."""
@@ -136,7 +138,7 @@ class Node:
 
     def delete_topics(self, *topics: str) -> None:
         self.is_touched = True
-        self._runtime.topics_deleted(topics)
+        later(self._runtime.topics_deleted(topics))
 
     def keep_sessions(self, members: Collection[tuple[str, str]], by_ms: int) -> None:
         """Time is about to move ahead, and these members are connected."""

@@ -19,7 +19,7 @@ from schemas.messages.heartbeat import HeartbeatRequest
 from schemas.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from schemas.messages.leave_group import LeaveGroupRequest
 from schemas.messages.sync_group import SyncGroupRequest
-from tests.api.harness import context, result
+from tests.api.harness import context, later, result
 from tests.coordination.held_runtime import Server
 
 TOPIC = "__kshim_groups"
@@ -39,7 +39,7 @@ class Link:
         if not self.is_open or self._upstream.is_lost:
             self.is_open = False
             return fail(LOST)
-        answer = self._upstream.server.runtime.submit(context(VERSIONS[type(request)]), request)
+        answer = later(self._upstream.server.runtime.submit(context(VERSIONS[type(request)]), request))
         self._upstream.server.runtime.end_turn()
         return answer if isinstance(answer, Deferred) else succeed(answer)
 
