@@ -7,7 +7,7 @@ from typing import Any
 from uuid import uuid4
 
 from integration.support.awaiting import wait_until
-from integration.support.wire import API_KEYS, Wire, framed
+from kshim.testing.wire import Wire, api_key_of, framed
 from schemas.api_key import ApiKey
 from schemas.error_code import ErrorCode
 from schemas.messages.api_versions import ApiVersionsRequest
@@ -54,7 +54,7 @@ class Connection(Wire):
         deadline = time.monotonic() + READY_TIMEOUT_S
         while True:
             self.request(version, request)
-            response = super().response(version, API_KEYS[type(request)])
+            response = super().response(version, api_key_of(request))
             error = getattr(response, "error_code", ErrorCode.NONE)
             if error == ErrorCode.NONE:
                 return response

@@ -5,9 +5,9 @@ from typing import Any
 from twisted.internet.error import CannotListenError
 from twisted.internet.testing import MemoryReactorClock
 
+from kshim.testing.wire import payload
 from schemas.api_key import ApiKey
-from schemas.header import RequestHeader
-from schemas.registry import decode_response, encode_request
+from schemas.registry import decode_response
 from tests.network.frames import frame
 from tests.network.transport import Transport
 
@@ -47,10 +47,7 @@ class Client:
         """The response; None if there is none yet."""
         self._key, self._version = key, version
         self._transport.clear()
-        header = RequestHeader(
-            api_key=self._key, api_version=version, correlation_id=7, client_id=self._client_id
-        )
-        self.connection.dataReceived(frame(encode_request(header, request)))
+        self.connection.dataReceived(frame(payload(version, request, self._client_id, 7)))
         self._reactor.advance(0)
         return self.answer
 

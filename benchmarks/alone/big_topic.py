@@ -18,7 +18,7 @@ from typing import Any
 from benchmarks.raw import Connection
 from benchmarks.servers import Side
 from integration.support.server import Server
-from integration.support.wire import framed
+from kshim.testing.wire import framed
 from schemas.api_key import ApiKey
 from schemas.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
 from schemas.messages.delete_topics import DeleteTopicsRequest

@@ -18,7 +18,7 @@ from benchmarks.generator import Load
 from benchmarks.processor import Measured, Window
 from benchmarks.raw import READY_TIMEOUT_S, Connection
 from benchmarks.servers import Target
-from integration.support.wire import framed
+from kshim.testing.wire import framed
 from schemas.api_key import ApiKey
 from schemas.error_code import ErrorCode
 from schemas.messages.init_producer_id import InitProducerIdRequest

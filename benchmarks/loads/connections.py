@@ -13,7 +13,7 @@ from benchmarks.loads.requests import Member, heartbeat_of
 from benchmarks.processor import Measured, Window, memory_mib
 from benchmarks.raw import Connection
 from benchmarks.servers import Target
-from integration.support.wire import framed
+from kshim.testing.wire import framed
 
 WARM_UPS = 500
 

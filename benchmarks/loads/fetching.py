@@ -13,7 +13,7 @@ from benchmarks.loads.records import ends, fill
 from benchmarks.processor import Measured, Window
 from benchmarks.raw import Connection
 from benchmarks.servers import Target
-from integration.support.wire import framed
+from kshim.testing.wire import framed
 from schemas.api_key import ApiKey
 from schemas.error_code import ErrorCode
 from schemas.messages.fetch import FetchPartition, FetchRequest, FetchTopic

@@ -17,7 +17,7 @@ from benchmarks.loads.joining import Group
 from benchmarks.processor import Measured, Window
 from benchmarks.raw import SOFTWARE, Connection
 from benchmarks.servers import Target
-from integration.support.wire import framed
+from kshim.testing.wire import framed
 from schemas.error_code import ErrorCode
 from schemas.messages.heartbeat import HeartbeatRequest
 

@@ -16,7 +16,7 @@ from benchmarks.processor import Measured, Window
 from benchmarks.raw import SOFTWARE, Connection
 from benchmarks.servers import Target
 from integration.support.awaiting import wait_until
-from integration.support.wire import framed
+from kshim.testing.wire import framed
 from schemas.api_key import ApiKey
 from schemas.error_code import ErrorCode
 from schemas.messages.describe_groups import DescribeGroupsRequest

@@ -10,7 +10,7 @@ from benchmarks.generator import Load
 from benchmarks.processor import Measured, cpu_s, memory_mib
 from benchmarks.raw import NOT_READY, Connection
 from benchmarks.servers import Settings, Side
-from integration.support.wire import framed
+from kshim.testing.wire import framed
 from schemas.api_key import ApiKey
 from schemas.error_code import ErrorCode
 from schemas.messages.offset_commit import (

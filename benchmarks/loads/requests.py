@@ -16,7 +16,7 @@ from benchmarks.generator import Load
 from benchmarks.processor import Measured, Window
 from benchmarks.raw import Connection
 from benchmarks.servers import Target
-from integration.support.wire import API_KEYS, framed
+from kshim.testing.wire import api_key_of, framed
 from schemas.error_code import ErrorCode
 from schemas.messages.api_versions import ApiVersionsRequest
 from schemas.messages.heartbeat import HeartbeatRequest
@@ -72,7 +72,7 @@ class Member(Connection):
         version, message = request
         self.sendall(framed(version, message))
         answer = self.frame()
-        _, response = decode_response(API_KEYS[type(message)], version, answer)
+        _, response = decode_response(api_key_of(message), version, answer)
         partitions = [
             partition for topic in getattr(response, "topics", ()) for partition in topic.partitions
         ]

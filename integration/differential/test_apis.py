@@ -7,9 +7,9 @@ from collections.abc import Callable
 from integration.apache_kafka.jars import RELEASE
 from integration.differential.playing.pairs import Pair
 from integration.support.server import Server
-from integration.support.wire import Wire
 from kshim.api.api_versions import REFUSED
 from kshim.cli.unserved import TELEMETRY, UNSERVED
+from kshim.testing.wire import Wire
 from schemas.messages.api_versions import ApiVersionsRequest
 
 

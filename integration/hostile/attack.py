@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from integration.support.wire import Wire
+from kshim.testing.wire import Wire
 
 MB = 1_000_000
 SENT_FACTOR = 4

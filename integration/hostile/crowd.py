@@ -21,7 +21,7 @@ from pathlib import Path
 
 from integration.hostile.memory import own_bytes
 from integration.support.server import Server
-from integration.support.wire import framed
+from kshim.testing.wire import framed
 from schemas.messages.heartbeat import HeartbeatRequest
 
 HEARTBEAT = framed(4, HeartbeatRequest(group_id="crowd", generation_id=1, member_id="nobody"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from integration.support.wire import Wire, framed
+from kshim.testing.wire import Wire, framed
 from schemas.error_code import ErrorCode
 from schemas.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
 from schemas.messages.fetch import FetchPartition, FetchRequest, FetchTopic

@@ -13,8 +13,8 @@ from integration.hostile.memory import MOST_BYTES, MemoryWatch
 from integration.hostile.strike import Tally, strike
 from integration.hostile.victim import Account, Victim, Wait, fetch_request
 from integration.support.server import Server
-from integration.support.wire import Wire
 from kshim.certificates.directory import make
+from kshim.testing.wire import Wire
 from schemas.messages.api_versions import ApiVersionsRequest
 from schemas.records.batch import batches, records
 

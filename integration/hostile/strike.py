@@ -12,7 +12,7 @@ from itertools import cycle, islice
 from typing import Any
 
 from integration.hostile.attack import Volley
-from integration.support.wire import Wire
+from kshim.testing.wire import Wire
 from schemas.message import MalformedMessage
 from schemas.registry import decode_response
 

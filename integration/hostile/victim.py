@@ -14,7 +14,7 @@ from multiprocessing.connection import Connection
 from typing import Any, NamedTuple
 
 from integration.hostile.processor import Times, stolen_s, times
-from integration.support.wire import Wire
+from kshim.testing.wire import Wire
 from schemas.error_code import ErrorCode
 from schemas.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from schemas.messages.fetch import FetchPartition, FetchRequest, FetchTopic

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -16,8 +15,8 @@ from integration.java.tool import run_to_end
 from integration.mistakes.conftest import TIMEOUT_S, Told
 from integration.support.awaiting import wait_until
 from integration.support.server import Server
-from integration.support.wire import Wire
 from kshim.callers.mistake import Mistake
+from kshim.testing.wire import Wire, sized
 from schemas.messages.sasl_authenticate import SaslAuthenticateRequest
 from schemas.messages.sasl_handshake import SaslHandshakeRequest
 
@@ -96,7 +95,7 @@ def test_a_bare_token_of_gssapi(own_server: Server, told: Told) -> None:
     """A client of Apache Kafka 0.9 begins like this."""
     token = bytes.fromhex("6082026406092a864886f71201020201006e") + bytes(40)
     with Wire(own_server.host, own_server.port) as wire:
-        wire.sendall(struct.pack(">i", len(token)) + token)
+        wire.sendall(sized(token))
         with pytest.raises(ConnectionError):
             wire.frame()
     told(Mistake.GSSAPI)

@@ -8,9 +8,9 @@ from typing import Any
 
 from integration.support.awaiting import wait_until
 from integration.support.server import Server
-from integration.support.wire import API_KEYS, Wire, framed
 from kshim.testing.cluster import Cluster
 from kshim.testing.records import NewRecord
+from kshim.testing.wire import Wire, api_key_of, framed
 from schemas.api_key import ApiKey
 from schemas.consumer_protocol import (
     ConsumerProtocolAssignment,
@@ -51,7 +51,7 @@ class Consumer:
 
     def _ask(self, version: int, request: Any) -> Any:
         self._send(version, request)
-        return self._wire.response(version, API_KEYS[type(request)])
+        return self._wire.response(version, api_key_of(request))
 
     def send_join(self, topic: str) -> None:
         subscription = encode_subscription(ConsumerProtocolSubscription(topics=(topic,)), 0)

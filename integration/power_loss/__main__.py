@@ -19,11 +19,11 @@ from integration.power_loss.disk import possible_files
 from integration.power_loss.trace import OPTIONS, events
 from integration.support.clients import new_producer
 from integration.support.server import COMMAND, Server
-from integration.support.wire import Wire
 from kshim.check.stored import Stored
 from kshim.check.walk import walk
 from kshim.storage.embedded.data_dir import LOCK_FILE
 from kshim.storage.embedded.data_file import DATA_FILE
+from kshim.testing.wire import Wire
 from schemas.messages.delete_records import (
     DeleteRecordsPartition,
     DeleteRecordsRequest,

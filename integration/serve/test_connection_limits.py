@@ -9,7 +9,7 @@ import pytest
 
 from integration.support.awaiting import wait_until
 from integration.support.server import Server
-from integration.support.wire import Wire
+from kshim.testing.wire import Wire
 from schemas.messages.api_versions import ApiVersionsRequest
 from schemas.messages.incremental_alter_configs import (
     AlterableConfig,

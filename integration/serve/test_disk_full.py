@@ -18,7 +18,7 @@ from integration.support.awaiting import wait_until
 from integration.support.clients import Admin, new_producer, read_all
 from integration.support.handmade import OFFSET_COMMIT, Raw, array, produce, record_batch, request, string
 from integration.support.server import FOREIGN_COMMAND, Server, run_to_end
-from integration.support.wire import Wire
+from kshim.testing.wire import Wire
 from schemas.messages.delete_records import (
     DeleteRecordsPartition,
     DeleteRecordsRequest,

@@ -17,8 +17,8 @@ import pytest
 from integration.serve.refusals import assert_refused
 from integration.support.awaiting import wait_until
 from integration.support.server import Server, run_to_end
-from integration.support.wire import Wire
 from kshim.testing.cluster import Cluster
+from kshim.testing.wire import Wire
 from schemas.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,

@@ -9,7 +9,7 @@ import pytest
 
 from integration.support.awaiting import wait_until
 from integration.support.server import Server
-from integration.support.wire import Wire
+from kshim.testing.wire import Wire
 from schemas.error_code import ErrorCode
 from schemas.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from schemas.messages.find_coordinator import FindCoordinatorRequest

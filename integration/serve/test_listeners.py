@@ -10,9 +10,9 @@ import pytest
 from integration.support.ports import Slot
 from integration.support.server import Server
 from kshim.testing import Cluster
-from kshim.testing.connection import Connection
-from schemas.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
-from schemas.messages.metadata import MetadataRequest, MetadataResponse
+from kshim.testing.wire import Wire
+from schemas.messages.find_coordinator import FindCoordinatorRequest
+from schemas.messages.metadata import MetadataRequest
 
 INSIDE, OUTSIDE = "INSIDE", "OUTSIDE"
 BROKERS = 2
@@ -40,18 +40,15 @@ def addresses(ports: range) -> str:
 
 def told(port: int) -> set[int]:
     """The ports in the Metadata answer to a client that connects to `port`."""
-    connection = Connection("127.0.0.1", port, 10)
-    metadata = connection.ask(MetadataRequest(topics=()), MetadataResponse, 10)
-    coordinator = connection.ask(
-        FindCoordinatorRequest(key="readers", key_type=0), FindCoordinatorResponse, 10
-    )
-    connection.close()
+    with Wire("127.0.0.1", port) as wire:
+        metadata = wire.ask(9, MetadataRequest(topics=()))
+        coordinator = wire.ask(2, FindCoordinatorRequest(key="readers"))
     return {broker.port for broker in metadata.brokers} | {coordinator.port}
 
 
 def is_refused(port: int) -> bool:
     try:
-        Connection("127.0.0.1", port, 10).close()
+        Wire("127.0.0.1", port).close()
     except ConnectionRefusedError:
         return True
     return False

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import struct
 import time
 from typing import Any, NamedTuple
 
 import pytest
 
 from integration.support.awaiting import wait_until
-from integration.support.handmade import Raw
 from integration.support.server import Server
-from schemas.api_key import ApiKey
+from kshim.testing.wire import Wire
 from schemas.error_code import ErrorCode
-from schemas.header import RequestHeader
 from schemas.messages.add_partitions_to_txn import AddPartitionsToTxnRequest, AddPartitionsToTxnTopic
 from schemas.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from schemas.messages.end_txn import EndTxnRequest
@@ -23,7 +20,6 @@ from schemas.messages.init_producer_id import InitProducerIdRequest
 from schemas.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from schemas.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from schemas.records.batch import Record, batches, decode_header, encode
-from schemas.registry import decode_response, encode_request
 
 NOW_MS = int(time.time() * 1000)  # older records would expire
 READ_COMMITTED = 1
@@ -44,19 +40,13 @@ class Client:
     """Sends requests about one topic."""
 
     def __init__(self, server: Server, topic: str) -> None:
-        self.raw, self.topic = Raw(server), topic
-
-    def ask(self, api_key: ApiKey, version: int, request: Any) -> Any:
-        header = RequestHeader(api_key=api_key, api_version=version, correlation_id=1, client_id="test")
-        frame = encode_request(header, request)
-        reply = self.raw.answer_to(struct.pack(">i", len(frame)) + frame)
-        return decode_response(api_key, version, reply)[1]
+        self.wire, self.topic = Wire(server.host, server.port), topic
 
     def create(self, partitions: int) -> None:
         created = CreatableTopic(
             name=self.topic, num_partitions=partitions, replication_factor=1, assignments=()
         )
-        self.ask(ApiKey.CREATE_TOPICS, 5, CreateTopicsRequest(topics=(created,), timeout_ms=10_000))
+        self.wire.ask(5, CreateTopicsRequest(topics=(created,), timeout_ms=10_000))
         wait_until(lambda: all(self.is_led(index) for index in range(partitions)), 10, "the topic's leaders")
 
     def is_led(self, index: int) -> bool:
@@ -70,13 +60,13 @@ class Client:
             isolation_level=READ_COMMITTED,
             topics=(FetchTopic(topic=self.topic, partitions=(wanted,)),),
         )
-        return self.ask(ApiKey.FETCH, 11, request).responses[0].partitions[0]
+        return self.wire.ask(11, request).responses[0].partitions[0]
 
     def log_end_offset(self, index: int) -> int:
         wanted = ListOffsetsPartition(partition_index=index, timestamp=LATEST)
         topics = (ListOffsetsTopic(name=self.topic, partitions=(wanted,)),)
         request = ListOffsetsRequest(replica_id=-1, isolation_level=0, topics=topics)
-        return int(self.ask(ApiKey.LIST_OFFSETS, 4, request).topics[0].partitions[0].offset)
+        return int(self.wire.ask(4, request).topics[0].partitions[0].offset)
 
     def send(self, producer: Producer, index: int, sequence: int, **more: Any) -> tuple[ErrorCode, int]:
         """(error, base offset) of a batch of two records."""
@@ -93,15 +83,15 @@ class Client:
         request = ProduceRequest(
             transactional_id=producer.transactional_id, acks=-1, timeout_ms=5000, topic_data=(topic,)
         )
-        answer = self.ask(ApiKey.PRODUCE, 9, request).responses[0].partition_responses[0]
+        answer = self.wire.ask(9, request).responses[0].partition_responses[0]
         return ErrorCode(answer.error_code), answer.base_offset
 
     def producer(self, transactional_id: str | None) -> Producer:
         if transactional_id is not None:
             wanted = FindCoordinatorRequest(key=transactional_id, key_type=TRANSACTION)
-            self.until_served(lambda: self.ask(ApiKey.FIND_COORDINATOR, 1, wanted))
+            self.until_served(lambda: self.wire.ask(1, wanted))
         request = InitProducerIdRequest(transactional_id=transactional_id, transaction_timeout_ms=60_000)
-        given = self.until_served(lambda: self.ask(ApiKey.INIT_PRODUCER_ID, 2, request))
+        given = self.until_served(lambda: self.wire.ask(2, request))
         return Producer(transactional_id, given.producer_id, given.producer_epoch)
 
     def begin(self, producer: Producer, *indexes: int) -> None:
@@ -113,7 +103,7 @@ class Client:
         )
 
         def is_added() -> bool:
-            response = self.ask(ApiKey.ADD_PARTITIONS_TO_TXN, 1, request)
+            response = self.wire.ask(1, request)
             (topic,) = response.results_by_topic_v3_and_below
             errors = {ErrorCode(result.partition_error_code) for result in topic.results_by_partition}
             assert errors <= NOT_YET | {ErrorCode.NONE}
@@ -130,7 +120,7 @@ class Client:
             producer_epoch=producer.epoch,
             committed=committed,
         )
-        self.until_served(lambda: self.ask(ApiKey.END_TXN, 1, request))
+        self.until_served(lambda: self.wire.ask(1, request))
         for index in indexes:
             wait_until(lambda i=index: self.log_end_offset(i) == ends[i] + 1, 10, "the marker")
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from kafka.record import MemoryRecordsBuilder
 
 from integration.support.server import Server
-from integration.support.wire import Wire
+from kshim.testing.wire import Wire, sized
 
 PRODUCE, FETCH, LIST_OFFSETS, METADATA, OFFSET_COMMIT, OFFSET_FETCH, FIND_COORDINATOR = 0, 1, 2, 3, 8, 9, 10
 JOIN_GROUP, HEARTBEAT, LEAVE_GROUP, SYNC_GROUP, API_VERSIONS = 11, 12, 13, 14, 18
@@ -23,10 +23,6 @@ def string(text: str) -> bytes:
 
 def array(*items: bytes) -> bytes:
     return struct.pack(">i", len(items)) + b"".join(items)
-
-
-def sized(payload: bytes) -> bytes:
-    return struct.pack(">i", len(payload)) + payload
 
 
 def request(

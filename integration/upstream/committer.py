@@ -6,7 +6,7 @@ import time
 from typing import NamedTuple
 
 from integration.support.server import Server
-from integration.support.wire import Wire
+from kshim.testing.wire import Wire
 from schemas.error_code import ErrorCode
 from schemas.messages.find_coordinator import FindCoordinatorRequest
 from schemas.messages.offset_commit import (

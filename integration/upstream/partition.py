@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from integration.support.awaiting import wait_until
-from integration.support.wire import Wire
+from kshim.testing.wire import Wire
 from schemas.error_code import ErrorCode
 from schemas.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
 from schemas.messages.fetch import FetchPartition, FetchRequest, FetchTopic

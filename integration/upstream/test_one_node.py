@@ -19,7 +19,7 @@ from integration.support.awaiting import wait_until
 from integration.support.clients import Admin, new_consumer, new_producer, offset_and_metadata, until_served
 from integration.support.ports import Slot
 from integration.support.server import Server, run_to_end
-from integration.support.wire import Wire, framed
+from kshim.testing.wire import Wire, framed
 from schemas.api_key import ApiKey
 from schemas.messages.api_versions import ApiVersionsRequest
 from schemas.messages.fetch import FetchPartition, FetchRequest, FetchTopic

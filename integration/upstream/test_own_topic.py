@@ -14,10 +14,10 @@ from integration.support.awaiting import wait_until
 from integration.support.clients import Admin, new_consumer
 from integration.support.ports import Slot
 from integration.support.server import Server
-from integration.support.wire import Wire
 from integration.upstream.committer import Committer
 from integration.upstream.transactor import Transactor
 from kshim.coordination.shards import partition_for
+from kshim.testing.wire import Wire
 from kshim.upstream.shards.terms import FIRST_PRODUCER_ID
 from schemas.error_code import ErrorCode
 from schemas.internal_topics.pending_offset import KEY as PENDING_KEY

@@ -12,8 +12,8 @@ from integration.apache_kafka.nodes import Nodes
 from integration.support.awaiting import wait_until
 from integration.support.clients import Admin
 from integration.support.server import Server
-from integration.support.wire import Wire
 from integration.upstream.load import Bare, Consumers, Loaded, have_committed
+from kshim.testing.wire import Wire
 from schemas.messages.metadata import MetadataRequest
 
 REPLICAS = 3

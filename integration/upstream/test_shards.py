@@ -17,8 +17,8 @@ from integration.support.awaiting import wait_until
 from integration.support.clients import Admin
 from integration.support.server import Server, run_to_end
 from integration.support.story import telling
-from integration.support.wire import Wire
 from integration.upstream.committer import FETCH, Committer, fetch_request, read_of
+from kshim.testing.wire import Wire
 from schemas.api_key import ApiKey
 from schemas.error_code import ErrorCode
 from schemas.messages.find_coordinator import FindCoordinatorRequest

@@ -13,7 +13,7 @@ from integration import apache_kafka
 from integration.support.awaiting import wait_until
 from integration.support.clients import Admin
 from integration.support.server import Server, run_to_end
-from integration.support.wire import Wire
+from kshim.testing.wire import Wire
 from schemas.error_code import ErrorCode
 from schemas.messages.offset_commit import (
     OffsetCommitRequest,

@@ -13,7 +13,7 @@ from integration.apache_kafka.nodes import Nodes
 from integration.support.awaiting import wait_until
 from integration.support.clients import Admin, new_consumer, new_producer, offset_and_metadata, until_served
 from integration.support.server import Server
-from integration.support.wire import Wire
+from kshim.testing.wire import Wire
 from schemas.error_code import ErrorCode
 from schemas.messages.describe_cluster import DescribeClusterRequest
 from schemas.messages.find_coordinator import FindCoordinatorRequest

@@ -17,7 +17,7 @@ from integration import apache_kafka
 from integration.support.awaiting import wait_until
 from integration.support.clients import VERSION, Admin, new_consumer, new_producer, offset_and_metadata
 from integration.support.server import Server
-from integration.support.wire import Wire
+from kshim.testing.wire import Wire
 from schemas.messages.find_coordinator import FindCoordinatorRequest
 
 if VERSION < (3, 0):

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from integration.support.awaiting import wait_until
-from integration.support.wire import Wire
 from integration.upstream.partition import AGAIN, WITHIN_S, Partition
+from kshim.testing.wire import Wire
 from schemas.error_code import ErrorCode
 from schemas.messages.add_partitions_to_txn import AddPartitionsToTxnRequest, AddPartitionsToTxnTopic
 from schemas.messages.describe_transactions import DescribeTransactionsRequest, TransactionState

@@ -10,19 +10,38 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from types import TracebackType
-from typing import NamedTuple, Self, TypeVar
+from typing import Final, NamedTuple, Self, TypeVar
 
-from kshim.testing.connection import Connection
+from kshim.testing.wire import Wire, api_key_of
+from schemas.api_key import ApiKey
 from schemas.error_code import ErrorCode
 from schemas.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
 from schemas.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 
-__all__ = ["Again", "Brokers", "Deadline", "Refused", "TopicMetadata", "check"]
+__all__ = ["CLIENT_ID", "Again", "Brokers", "Deadline", "Refused", "TopicMetadata", "check"]
 
 R = TypeVar("R")
 T = TypeVar("T")
 Address = tuple[str, int]
 
+CLIENT_ID = "kshim.testing"
+VERSIONS: Final = {
+    ApiKey.PRODUCE: 8,
+    ApiKey.FETCH: 11,
+    ApiKey.LIST_OFFSETS: 5,
+    ApiKey.METADATA: 9,
+    ApiKey.OFFSET_FETCH: 7,
+    ApiKey.FIND_COORDINATOR: 2,
+    ApiKey.LEAVE_GROUP: 4,
+    ApiKey.DESCRIBE_GROUPS: 5,
+    ApiKey.LIST_GROUPS: 3,
+    ApiKey.CREATE_TOPICS: 5,
+    ApiKey.DELETE_TOPICS: 4,
+    ApiKey.DELETE_GROUPS: 2,
+    ApiKey.DESCRIBE_CLIENT_QUOTAS: 0,
+    ApiKey.ALTER_CLIENT_QUOTAS: 0,
+}
+"""The versions of the requests. Apache Kafka serves them from 2.4 on, those about quotas from 2.6 on."""
 POLL_S = 0.01
 GRACE_S = 2.0
 """How long after its time a call still waits for an answer that a broker gives at the end of the time."""
@@ -97,7 +116,7 @@ class Brokers:
         self.deadline = deadline
         self._bootstrap = [_address(text) for text in bootstrap.split(",")]
         self._addresses: dict[int, Address] = {}
-        self._connections: dict[Address, Connection] = {}
+        self._connections: dict[Address, Wire] = {}
 
     def __enter__(self) -> Self:
         return self
@@ -173,8 +192,12 @@ class Brokers:
         left_s = self.deadline.left_s + GRACE_S
         try:
             if address not in self._connections:
-                self._connections[address] = Connection(*address, left_s)
-            return self._connections[address].ask(request, response_class, left_s)
+                self._connections[address] = Wire(*address, client_id=CLIENT_ID, timeout_s=left_s)
+            connection = self._connections[address]
+            connection.settimeout(left_s)
+            response = connection.ask(VERSIONS[api_key_of(request)], request)
+            assert isinstance(response, response_class)
+            return response
         except OSError:
             if broken := self._connections.pop(address, None):
                 broken.close()

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal, Unpack
 
 from kshim.control.client import ControlError, ask
 from kshim.testing import processes
+from kshim.testing.brokers import CLIENT_ID
 from kshim.testing.cluster import TIMEOUT_S, Cluster
-from kshim.testing.connection import CLIENT_ID
 from kshim.testing.faults import Fault, Given
 from kshim.testing.groups import TopicPartition
 from kshim.testing.ports import HOST, Ports

@@ -12,16 +12,16 @@ from kshim.callers import Refused
 from kshim.callers.principal import ANONYMOUS
 from kshim.cluster.acl import Acl, AclFilter, AclOperation, AclResource, Pattern, PatternType, Permission
 from kshim.network.dispatch import answer
+from kshim.testing.wire import payload
 from kshim.turns import Turn
 from schemas.api_key import ApiKey
 from schemas.error_code import ErrorCode
-from schemas.header import RequestHeader
 from schemas.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from schemas.messages.find_coordinator import FindCoordinatorRequest
 from schemas.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from schemas.messages.metadata import MetadataRequest, MetadataRequestTopic
 from schemas.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
-from schemas.registry import VERSIONS, decode_response, encode_request
+from schemas.registry import VERSIONS, decode_response
 from tests.access.world import ADMIN, World
 from tests.api.harness import advance, batch, collect, create, result
 
@@ -149,8 +149,7 @@ def test_a_refusal_that_cannot_be_told_closes_the_connection(world: World) -> No
         data = (PartitionProduceData(index=0, records=batch()),)
         topics = tuple(TopicProduceData(name=name, partition_data=data) for name in names)
         request = ProduceRequest(acks=0, timeout_ms=1000, topic_data=topics)
-        header = RequestHeader(api_key=ApiKey.PRODUCE, api_version=9, correlation_id=7, client_id="c")
-        return result(answer(world.broker, encode_request(header, request), world.client("bob"), Turn()))
+        return result(answer(world.broker, payload(9, request, "c", 7), world.client("bob"), Turn()))
 
     create(world.broker, "two")
     world.allow(acl("bob", "two", AclOperation.WRITE))
@@ -184,9 +183,8 @@ def test_a_request_of_many_topics_gives_way(world: World) -> None:
     request = ListOffsetsRequest(
         topics=tuple(ListOffsetsTopic(name=name, partitions=partition) for name in names)
     )
-    header = RequestHeader(api_key=ApiKey.LIST_OFFSETS, api_version=6, correlation_id=7, client_id="c")
     turn = Turn()
-    seen = collect(answer(world.broker, encode_request(header, request), world.client("bob"), turn))
+    seen = collect(answer(world.broker, payload(6, request, "c", 7), world.client("bob"), turn))
     assert not seen
     assert turn.is_alone
     while not seen:

@@ -21,12 +21,11 @@ from kshim.coordination.transaction_runtime import TransactionRuntime
 from kshim.network.dispatch import answer
 from kshim.producing.markers import write_marker
 from kshim.storage.journal import LogJournal
+from kshim.testing.wire import api_key_of, payload
 from kshim.turns import Turn
-from schemas.header import RequestHeader
-from schemas.registry import MESSAGES, VERSIONS, decode_response, encode_request
+from schemas.registry import VERSIONS, decode_response
 from tests.api.harness import HERE, advance, collect, new_broker, result
 
-API_KEYS = {request: api_key for api_key, (request, _) in MESSAGES.items()}
 ADMIN = "admin"
 CLOSED = "the connection is closed"
 
@@ -60,11 +59,10 @@ class World:
         return self.answer(self.client(user, host), request, version)
 
     def answer(self, client: Client, request: Any, version: int | None = None) -> Any:
-        api_key = API_KEYS[type(request)]
+        api_key = api_key_of(request)
         version = VERSIONS[api_key][-1] if version is None else version
-        header = RequestHeader(api_key=api_key, api_version=version, correlation_id=7, client_id="c")
         try:
-            seen = collect(answer(self.broker, encode_request(header, request), client, Turn()))
+            seen = collect(answer(self.broker, payload(version, request, "c", 7), client, Turn()))
         except Refused as refused:
             seen = [Failure(refused)]
         for _ in range(20):

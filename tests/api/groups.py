@@ -10,13 +10,12 @@ from kshim.coordination.group_runtime import GroupRuntime, new_coordinator
 from kshim.coordination.groups.rebalance import SHORTEST_DELAY_MS
 from kshim.network.dispatch import API
 from kshim.storage.journal import LogJournal
+from kshim.testing.wire import api_key_of
 from schemas.api_key import ApiKey
 from schemas.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from schemas.messages.sync_group import SyncGroupRequest
-from schemas.registry import MESSAGES, VERSIONS, decode_response, encode_response
+from schemas.registry import VERSIONS, decode_response, encode_response
 from tests.api.harness import advance, context, later, new_broker
-
-API_KEYS = {request: api_key for api_key, (request, _) in MESSAGES.items()}
 
 
 class Groups:
@@ -33,7 +32,7 @@ class Groups:
     def send(self, request: Any, version: int | None = None) -> list[Any]:
         """Send a request, by default in the latest version. Returns a list that gets the decoded answer once
         this turn of the reactor is over."""
-        api_key = API_KEYS[type(request)]
+        api_key = api_key_of(request)
         version = VERSIONS[api_key][-1] if version is None else version
         seen: list[Any] = []
 

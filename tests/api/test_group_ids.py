@@ -10,10 +10,10 @@ import pytest
 from kshim.callers import Client
 from kshim.configs.endpoint import Endpoint
 from kshim.network.dispatch import answer
+from kshim.testing.wire import payload
 from kshim.turns import Signal
 from schemas.api_key import ApiKey
 from schemas.error_code import ErrorCode
-from schemas.header import RequestHeader
 from schemas.messages.list_groups import ListGroupsRequest
 from schemas.messages.offset_commit import (
     OffsetCommitRequest,
@@ -21,7 +21,7 @@ from schemas.messages.offset_commit import (
     OffsetCommitRequestTopic,
 )
 from schemas.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup
-from schemas.registry import decode_response, encode_request
+from schemas.registry import decode_response
 from tests.api.groups import Groups, join
 from tests.api.harness import create, result
 
@@ -39,8 +39,7 @@ def groups() -> Groups:
 
 def ask(groups: Groups, api_key: ApiKey, request: Any, name: bytes, version: int = 8) -> Any:
     """The answer to a request in which `name` replaces PLACE."""
-    header = RequestHeader(api_key=api_key, api_version=version, correlation_id=1, client_id="x" * len(name))
-    frame = encode_request(header, request).replace(PLACE.encode(), name)
+    frame = payload(version, request, "x" * len(name)).replace(PLACE.encode(), name)
     reply = answer(replace(groups.broker, node_id=0), frame, CALLER, Signal())
     groups.runtime.end_turn()
     return decode_response(api_key, version, result(reply))[1]

@@ -14,6 +14,7 @@ from kshim.cluster import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC
 from kshim.coordination.transaction_runtime import TransactionRuntime
 from kshim.network.dispatch import API
 from kshim.producing.markers import write_marker
+from kshim.testing.wire import api_key_of
 from schemas.api_key import ApiKey
 from schemas.error_code import ErrorCode
 from schemas.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
@@ -33,11 +34,10 @@ from schemas.messages.write_txn_markers import (
 )
 from schemas.records.batch import batches
 from schemas.records.end_txn_marker import EndTxnMarker, decode_marker
-from schemas.registry import MESSAGES, decode_response, encode_response
+from schemas.registry import decode_response, encode_response
 from tests.api.harness import NoGroups, advance, context, create, later, new_broker, result
 
 ID = "payments"
-API_KEYS = {request: api_key for api_key, (request, _) in MESSAGES.items()}
 
 
 class SomeGroups(NoGroups):
@@ -70,7 +70,7 @@ class Transactions:
 
     def ask(self, request: Any, version: int) -> Any:
         """The decoded answer."""
-        api_key = API_KEYS[type(request)]
+        api_key = api_key_of(request)
         asked: RequestContext = replace(context(version), node_id=self.broker.node_id)
         answer = later(API[api_key].function(self.broker, asked, request))
         advance(self.broker)

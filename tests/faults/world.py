@@ -22,14 +22,14 @@ from kshim.network.listeners import BrokerListeners, Listener
 from kshim.network.pace import AddressRates, Pace
 from kshim.network.places import Places
 from kshim.network.shared import Shared
+from kshim.testing.wire import payload
 from kshim.turns.promise import Promise
 from schemas.api_key import ApiKey
-from schemas.header import RequestHeader
 from schemas.message import definition
 from schemas.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from schemas.messages.heartbeat import HeartbeatRequest
 from schemas.primitives import Array
-from schemas.registry import MESSAGES, VERSIONS, decode_response, encode_request
+from schemas.registry import MESSAGES, VERSIONS, decode_response
 from tests.api.harness import advance, new_broker
 from tests.network.no_limits import no_limits
 from tests.network.transport import Transport
@@ -65,14 +65,8 @@ class Peer:
     def send(self, api_key: ApiKey, request: Any, version: int | None = None) -> int:
         """Send a request, in the last version if no other is named; return its size."""
         version = VERSIONS[api_key][-1] if version is None else version
-        header = RequestHeader(
-            api_key=api_key,
-            api_version=version,
-            correlation_id=len(self._sent),
-            client_id=self._client_id,
-        )
+        frame = payload(version, request, self._client_id, len(self._sent))
         self._sent.append((api_key, version))
-        frame = encode_request(header, request)
         self.protocol.dataReceived(b"".join(framed(frame)))
         return len(frame)
 

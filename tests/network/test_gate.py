@@ -24,22 +24,21 @@ from kshim.network.gate import LEAST_BETWEEN_S, GateContext, Logins
 from kshim.network.gates import _new_scram
 from kshim.network.intake import Intake
 from kshim.network.shared import Shared
+from kshim.testing.wire import api_key_of, payload
 from kshim.turns.rounds import Rounds
 from kshim.turns.unread import Unread
 from schemas.api_key import ApiKey
 from schemas.error_code import ErrorCode
-from schemas.header import RequestHeader
 from schemas.messages.api_versions import ApiVersionsRequest
 from schemas.messages.list_groups import ListGroupsRequest
 from schemas.messages.metadata import MetadataRequest
 from schemas.messages.sasl_authenticate import SaslAuthenticateRequest
 from schemas.messages.sasl_handshake import SaslHandshakeRequest
-from schemas.registry import MESSAGES, decode_response, encode_request
+from schemas.registry import decode_response
 from tests.api.harness import new_broker
 from tests.network.frames import frame
 from tests.network.transport import Transport
 
-API_KEYS = {request: key for key, (request, _) in MESSAGES.items()}
 MECHANISMS = ("PLAIN", "SCRAM-SHA-256")
 DELAY_S = 0.1
 MAX_RECEIVE_BYTES = 500
@@ -93,9 +92,7 @@ class Visit:
         self.connection.makeConnection(self.transport)
 
     def send(self, version: int, request: Any) -> None:
-        key = API_KEYS[type(request)]
-        header = RequestHeader(api_key=key, api_version=version, correlation_id=7, client_id="visitor")
-        self.connection.dataReceived(frame(encode_request(header, request)))
+        self.connection.dataReceived(frame(payload(version, request, "visitor", 7)))
 
     def heard(self, key: ApiKey, version: int) -> Any:
         """The only answer since the last one; None if there is none."""
@@ -108,7 +105,7 @@ class Visit:
 
     def ask(self, version: int, request: Any) -> Any:
         self.send(version, request)
-        return self.heard(API_KEYS[type(request)], version)
+        return self.heard(api_key_of(request), version)
 
     def handshake(self, mechanism: str = "PLAIN", version: int = 1) -> Any:
         return self.ask(version, SaslHandshakeRequest(mechanism=mechanism))
@@ -264,7 +261,7 @@ def test_another_request_between_tokens(visit: Visit, request_: Any) -> None:
     visit.handshake()
     assert visit.ask(1, request_) is None
     visit.wait_delay()
-    told = visit.heard(API_KEYS[type(request_)], 1)
+    told = visit.heard(api_key_of(request_), 1)
     assert told.error_code == ErrorCode.ILLEGAL_SASL_STATE
 
 
@@ -275,8 +272,7 @@ def test_requests_are_small_before_the_login(visit: Visit, caplog: pytest.LogCap
     visit.connect()
     visit.log_in()
     many = MetadataRequest(topics=None)
-    header = RequestHeader(api_key=ApiKey.METADATA, api_version=1, correlation_id=1, client_id="x" * 2000)
-    visit.connection.dataReceived(frame(encode_request(header, many)))
+    visit.connection.dataReceived(frame(payload(1, many, "x" * 2000)))
     assert visit.heard(ApiKey.METADATA, 1) is not None
 
 

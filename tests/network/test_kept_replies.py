@@ -17,13 +17,12 @@ from kshim.cluster.features import TRANSACTION_VERSION, FeatureUpdate, UpgradeTy
 from kshim.cluster.leaders import move_leader, start_broker, stop_broker
 from kshim.configs.endpoint import Endpoint
 from kshim.network.dispatch import API, answer
+from kshim.testing.wire import payload
 from kshim.turns import Turn
 from schemas.api_key import ApiKey
-from schemas.header import RequestHeader
 from schemas.messages.api_versions import ApiVersionsRequest
 from schemas.messages.find_coordinator import FindCoordinatorRequest
 from schemas.messages.metadata import MetadataRequest, MetadataRequestTopic
-from schemas.registry import encode_request
 from tests.api.harness import create, new_broker, result
 
 JAVA = ApiVersionsRequest(client_software_name="apache-kafka-java", client_software_version="4.2.0")
@@ -69,9 +68,8 @@ def arrived(broker: Broker) -> Client:
 
 
 def frame(name: str, correlation_id: int = 7) -> bytes:
-    api_key, version, request = REQUESTS[name]
-    header = RequestHeader(api_key=api_key, api_version=version, correlation_id=correlation_id, client_id="c")
-    return encode_request(header, request)
+    _, version, request = REQUESTS[name]
+    return payload(version, request, "c", correlation_id)
 
 
 def ask(broker: Broker, name: str, asking: Client, correlation_id: int = 7) -> Any:

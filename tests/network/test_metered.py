@@ -15,9 +15,9 @@ from kshim.cluster import NewTopic
 from kshim.cluster.client_quotas import QuotaChange, new_entity
 from kshim.configs.endpoint import Endpoint
 from kshim.network.dispatch import answer
+from kshim.testing.wire import api_key_of, payload
 from kshim.turns import Turn
 from schemas.error_code import ErrorCode
-from schemas.header import RequestHeader
 from schemas.messages.api_versions import ApiVersionsRequest
 from schemas.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
 from schemas.messages.create_topics import CreatableTopic, CreateTopicsRequest
@@ -30,10 +30,8 @@ from schemas.messages.produce import (
     ProduceRequest,
     TopicProduceData,
 )
-from schemas.registry import MESSAGES, decode_response, encode_request
+from schemas.registry import decode_response
 from tests.api.harness import HERE, HeldStore, advance, batch, create, later, new_broker, result
-
-API_KEYS = {request: api_key for api_key, (request, _) in MESSAGES.items()}
 
 
 def set_quota(broker: Broker, *entity: tuple[str, str | None], **quotas: float | None) -> None:
@@ -53,11 +51,8 @@ class Talker:
     def send(self, version: int, request: Any) -> Any:
         """Send a request, and return what `heard` returns."""
         self.turn = Turn()
-        self.api_key, self.version = API_KEYS[type(request)], version
-        header = RequestHeader(
-            api_key=self.api_key, api_version=version, correlation_id=1, client_id=self.client_id
-        )
-        frame = encode_request(header, request)
+        self.api_key, self.version = api_key_of(request), version
+        frame = payload(version, request, self.client_id)
         self.size = len(frame)
         return later(answer(self.broker, frame, self.client, self.turn))
 

@@ -17,10 +17,10 @@ from kshim.coordination.groups.rebalance import SHORTEST_DELAY_MS
 from kshim.server import StartError
 from kshim.storage.interfaces import DataDirLocked, StorageError
 from kshim.storage.memory import MemoryStore
+from kshim.testing.wire import payload
 from kshim.turns.promise import Promise
 from schemas.api_key import ApiKey
 from schemas.error_code import ErrorCode
-from schemas.header import RequestHeader
 from schemas.messages.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
     ReassignablePartition,
@@ -38,7 +38,7 @@ from schemas.messages.offset_commit import (
     OffsetCommitRequestTopic,
 )
 from schemas.messages.sync_group import SyncGroupRequest
-from schemas.registry import decode_response, encode_request
+from schemas.registry import decode_response
 from tests.network.frames import frame
 from tests.network.transport import Transport
 from tests.ports_in_memory import Client, Reactor
@@ -221,8 +221,7 @@ def test_stop_answers_a_parked_member() -> None:
         protocol_type="consumer",
         protocols=(JoinGroupRequestProtocol(name="range"),),
     )
-    header = RequestHeader(api_key=ApiKey.JOIN_GROUP, api_version=0, correlation_id=7, client_id="c")
-    connection.dataReceived(frame(encode_request(header, join)))
+    connection.dataReceived(frame(payload(0, join, "c", 7)))
     assert transport.value() == b""
     server.stop()
     _, response = decode_response(ApiKey.JOIN_GROUP, 0, transport.value()[4:])

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from uuid import UUID
 
-from schemas.api_key import ApiKey
-from schemas.header import RequestHeader
+from kshim.testing.wire import payload
 from schemas.messages.produce import ProduceRequest, TopicProduceData
-from schemas.registry import encode_request
 
 TOPIC_ID = UUID(int=7 << 64 | 9)
 
@@ -22,7 +20,6 @@ def produce(
 ) -> bytes:
     """A Produce, with bytes behind it up to a size."""
     data = tuple(TopicProduceData(name=name, topic_id=TOPIC_ID) for name in topics)
-    header = RequestHeader(api_key=ApiKey.PRODUCE, api_version=version, correlation_id=7, client_id=client_id)
     produced = ProduceRequest(transactional_id=transactional_id, acks=1, topic_data=data)
-    request = encode_request(header, produced)
+    request = payload(version, produced, client_id, 7)
     return request + bytes(range(256)) * (max(0, size - len(request)) // 256 + 1)

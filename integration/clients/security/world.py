@@ -13,7 +13,7 @@ from integration.clients.security.cells import CELLS, MECHANISMS, PASSWORD, PROT
 from integration.differential.stories.sasl_settings import MODULES
 from integration.support.ports import Slot
 from integration.support.server import COMMAND, Server
-from integration.support.wire import Wire
+from kshim.testing.wire import Wire
 from schemas.messages.alter_user_scram_credentials import (
     AlterUserScramCredentialsRequest,
     ScramCredentialUpsertion,

@@ -10,8 +10,8 @@ from uuid import UUID
 
 from integration.differential.playing.asking import CLOSED
 from integration.support.awaiting import wait_until
-from integration.support.wire import Wire
 from kshim.configs.access import STANDARD_AUTHORIZER
+from kshim.testing.wire import Wire
 from schemas.error_code import ErrorCode
 from schemas.messages.add_partitions_to_txn import AddPartitionsToTxnRequest, AddPartitionsToTxnTopic
 from schemas.messages.api_versions import ApiVersionsRequest

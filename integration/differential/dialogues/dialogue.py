@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from integration.differential.playing.player import Target
+from kshim.testing.wire import sized
 from schemas.api_key import ApiKey
 from schemas.message import MalformedMessage
 from schemas.registry import (
@@ -145,7 +146,7 @@ async def _frame(reader: asyncio.StreamReader) -> bytes:
 
 
 async def _pass_on(frame: bytes, writer: asyncio.StreamWriter) -> None:
-    writer.write(len(frame).to_bytes(4) + frame)
+    writer.write(sized(frame))
     await writer.drain()
 
 

@@ -10,8 +10,8 @@ from integration.differential.differences.member import Member, coordinated
 from integration.differential.differences.partitions import PRODUCE
 from integration.differential.differences.scenario import difference
 from integration.differential.stories.talk import AT_MS
+from kshim.testing.wire import payload
 from schemas.api_key import ApiKey
-from schemas.header import RequestHeader
 from schemas.messages.alter_client_quotas import (
     AlterClientQuotasRequest,
     EntityData,
@@ -24,7 +24,6 @@ from schemas.messages.list_transactions import ListTransactionsRequest
 from schemas.messages.metadata import MetadataRequest
 from schemas.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from schemas.records.batch import Record, encode
-from schemas.registry import encode_request
 
 
 @difference("D-reads-ahead", apache_kafka=NO_ANSWER, kshim="UNKNOWN_MEMBER_ID")
@@ -113,10 +112,7 @@ def whether_a_producer_waits_that_sends_far_too_much(guest: Guest) -> bool:
     def waits(client_id: str, size: int) -> bool:
         """A muted connection is of no more use."""
         via = f"{client_id}-{next(numbers)}"
-        header = RequestHeader(
-            api_key=ApiKey.PRODUCE, api_version=PRODUCE, correlation_id=1, client_id=client_id
-        )
-        guest.send_bytes(encode_request(header, _to_three(guest, b"x" * size)), via=via)
+        guest.send_bytes(payload(PRODUCE, _to_three(guest, b"x" * size), client_id), via=via)
         throttle_time_ms: int = guest.next_answer(PRODUCE, ApiKey.PRODUCE, via=via).throttle_time_ms
         return throttle_time_ms > 0
 
@@ -178,6 +174,5 @@ def a_name_that_is_too_long_to_be_repeated(guest: Guest) -> str:
     """Each invalid byte is read as U+FFFD, which takes three bytes."""
     name = b"\xff" * 20_000
     topics = (1).to_bytes(4) + len(name).to_bytes(2) + name
-    header = RequestHeader(api_key=ApiKey.METADATA, api_version=1, correlation_id=1, client_id="guest")
-    guest.send_bytes(encode_request(header, MetadataRequest(topics=()))[:-4] + topics)
+    guest.send_bytes(payload(1, MetadataRequest(topics=()), "guest")[:-4] + topics)
     return error_of(guest.next_answer(1, ApiKey.METADATA))

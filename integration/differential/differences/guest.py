@@ -10,7 +10,7 @@ from integration.differential.playing.asking import CLOSED
 from integration.differential.playing.player import errors
 from integration.differential.stories.transaction_talk import TransactionTalk
 from integration.support.awaiting import wait_until
-from integration.support.wire import API_KEYS, Wire
+from kshim.testing.wire import Wire, api_key_of, sized
 from schemas.api_key import ApiKey
 from schemas.error_code import ErrorCode
 
@@ -25,7 +25,7 @@ class Guest(TransactionTalk):
     def answer(self, version: int, request: Any, *, via: str = "main") -> Any:
         """The response, or a text that says why there is none; then the connection is closed."""
         self.send(version, request, via=via)
-        return self.next_answer(version, API_KEYS[type(request)], via=via)
+        return self.next_answer(version, api_key_of(request), via=via)
 
     def next_answer(self, version: int, api_key: ApiKey, *, via: str = "main") -> Any:
         """The response to the oldest request that has none yet."""
@@ -44,7 +44,7 @@ class Guest(TransactionTalk):
 
     def send_bytes(self, frame: bytes, *, via: str = "main") -> None:
         """Send a request; read its answer with `next_answer`."""
-        self._wire(via).sendall(len(frame).to_bytes(4) + frame)
+        self._wire(via).sendall(sized(frame))
 
     def heard_of(self, data: bytes) -> bytes:
         """Send bytes that are no request, and return what is received until the connection is closed."""

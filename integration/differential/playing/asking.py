@@ -7,11 +7,12 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from schemas.api_key import ApiKey
-from schemas.header import RequestHeader
-from schemas.registry import decode_response, encode_request
+from kshim.network.frames import Frames
+from kshim.testing.wire import api_key_of, payload, sized
+from schemas.registry import decode_response
 
 CLOSED = "the connection is closed"
+LARGEST_BYTES = (1 << 31) - 1
 Answer = Callable[[bytes | str], None]
 """Called with the frame of an answer, or with a text that says why there is none."""
 
@@ -25,7 +26,7 @@ class Address(Protocol):
 
 class Connection(asyncio.Protocol):
     def __init__(self) -> None:
-        self._buffer = bytearray()
+        self._frames = Frames(LARGEST_BYTES)
         self._unanswered: deque[Answer] = deque()
         self._transport: asyncio.Transport | None = None
 
@@ -39,17 +40,16 @@ class Connection(asyncio.Protocol):
             on_answer(CLOSED)
         else:
             self._unanswered.append(on_answer)
-            self._transport.write(len(frame).to_bytes(4) + frame)
+            self._transport.write(sized(frame))
 
-    async def ask(self, api_key: ApiKey, version: int, request: Any) -> Any:
+    async def ask(self, version: int, request: object) -> Any:
         """The response to one request. Raises ConnectionError."""
-        header = RequestHeader(api_key=api_key, api_version=version, correlation_id=0, client_id="test")
         answer: asyncio.Future[bytes | str] = asyncio.get_running_loop().create_future()
-        self.send(encode_request(header, request), answer.set_result)
+        self.send(payload(version, request), answer.set_result)
         frame = await answer
         if isinstance(frame, str):
             raise ConnectionError(frame)
-        return decode_response(api_key, version, frame)[1]
+        return decode_response(api_key_of(request), version, frame)[1]
 
     def close(self) -> None:
         """Requests without an answer stay unanswered."""
@@ -62,11 +62,9 @@ class Connection(asyncio.Protocol):
         self._transport = transport
 
     def data_received(self, data: bytes) -> None:
-        self._buffer += data
-        while len(self._buffer) >= 4 and len(self._buffer) >= 4 + (size := int.from_bytes(self._buffer[:4])):
-            frame = bytes(self._buffer[4 : 4 + size])
-            del self._buffer[: 4 + size]
-            self._unanswered.popleft()(frame)
+        self._frames.receive(data)
+        while (frame := self._frames.next_frame()) is not None:
+            self._unanswered.popleft()(bytes(frame))
 
     def connection_lost(self, error: Exception | None) -> None:
         self._give_up()

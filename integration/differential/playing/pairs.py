@@ -16,7 +16,6 @@ from integration.differential.playing.player import Target
 from integration.differential.playing.settling import MARKED
 from integration.differential.words.history import OTHER_TOPIC, TOPIC
 from integration.support.server import COMMAND, Server
-from schemas.api_key import ApiKey
 from schemas.error_code import ErrorCode
 from schemas.messages.api_versions import ApiVersionsRequest
 from schemas.messages.create_topics import CreatableTopic, CreateTopicsRequest
@@ -111,7 +110,7 @@ def create_topic(address: Address, name: str, partitions: int) -> UUID:
         connection = await Connection.open(address)
         topic = CreatableTopic(name=name, num_partitions=partitions, replication_factor=1)
         request = CreateTopicsRequest(topics=(topic,), timeout_ms=10_000)
-        (made,) = (await connection.ask(ApiKey.CREATE_TOPICS, 7, request)).topics
+        (made,) = (await connection.ask(7, request)).topics
         assert made.error_code == ErrorCode.NONE, made
         connection.close()
         return UUID(str(made.topic_id))
@@ -122,7 +121,7 @@ def create_topic(address: Address, name: str, partitions: int) -> UUID:
 async def newest_versions(address: Address) -> dict[int, int]:
     """The newest version of each API that a server announces."""
     connection = await Connection.open(address)
-    announced = await connection.ask(ApiKey.API_VERSIONS, 0, ApiVersionsRequest())
+    announced = await connection.ask(0, ApiVersionsRequest())
     connection.close()
     return {each.api_key: each.max_version for each in announced.api_keys}
 
@@ -133,16 +132,14 @@ async def wait_loaded(address: Address) -> None:
     while True:
         for key_type in (0, 1):
             request = FindCoordinatorRequest(key="any", key_type=key_type)
-            await connection.ask(ApiKey.FIND_COORDINATOR, 1, request)
-        groups = await connection.ask(ApiKey.DESCRIBE_GROUPS, 0, DescribeGroupsRequest(groups=MANY))
-        transactions = await connection.ask(
-            ApiKey.DESCRIBE_TRANSACTIONS, 0, DescribeTransactionsRequest(transactional_ids=MANY)
-        )
+            await connection.ask(1, request)
+        groups = await connection.ask(0, DescribeGroupsRequest(groups=MANY))
+        transactions = await connection.ask(0, DescribeTransactionsRequest(transactional_ids=MANY))
         told = {*(each.error_code for each in groups.groups)}
         told |= {each.error_code for each in transactions.transaction_states}
         # take producer id 0, so that no client gets it: answers also use it for "none"
         anybody = InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=1000)
-        told.add((await connection.ask(ApiKey.INIT_PRODUCER_ID, 0, anybody)).error_code)
+        told.add((await connection.ask(0, anybody)).error_code)
         if told <= {ErrorCode.NONE, ErrorCode.TRANSACTIONAL_ID_NOT_FOUND}:
             connection.close()
             return

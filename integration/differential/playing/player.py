@@ -40,9 +40,9 @@ from integration.differential.words.history import (
     Step,
     TopicId,
 )
+from kshim.testing.wire import payload
 from schemas.api_key import ApiKey
 from schemas.error_code import ErrorCode
-from schemas.header import RequestHeader
 from schemas.message import MalformedMessage
 from schemas.messages.api_versions import ApiVersionsRequest
 from schemas.messages.create_topics import CreateTopicsRequest
@@ -55,7 +55,7 @@ from schemas.messages.join_group import JoinGroupResponse
 from schemas.messages.metadata import MetadataRequest, MetadataRequestTopic
 from schemas.messages.offset_commit import OffsetCommitRequestTopic
 from schemas.messages.offset_fetch import OffsetFetchRequestTopics
-from schemas.registry import decode_response, encode_request
+from schemas.registry import decode_response
 
 ANSWER_TIMEOUT_S = 6
 """How long to wait for an answer before the history goes on without it."""
@@ -78,10 +78,7 @@ OF_TRANSACTIONS = {
     ApiKey.TXN_OFFSET_COMMIT,
 }
 PATIENT = ApiVersionsRequest(client_software_name="apache-kafka-java", client_software_version="4.2.0")
-BEHIND_A_HEARTBEAT = encode_request(
-    RequestHeader(api_key=ApiKey.API_VERSIONS, api_version=0, correlation_id=0, client_id="test"),
-    ApiVersionsRequest(),
-)
+BEHIND_A_HEARTBEAT = payload(0, ApiVersionsRequest())
 CHANGES = {
     ApiKey.CREATE_TOPICS,
     ApiKey.DELETE_TOPICS,
@@ -233,19 +230,13 @@ class _Player:
             connection = await Connection.open(self.transcript.target)
             self.connections[step.connection] = connection
             if self.is_patient:
-                await connection.ask(ApiKey.API_VERSIONS, 3, PATIENT)
+                await connection.ask(3, PATIENT)
         request = await self.resolve(step.request)
         self.groups |= _groups(request)
         version = step.version(self.era)
         version = min(version, self.transcript.target.newest.get(step.api_key, version))
         asked = Asked(len(self.transcript.seen), step, version, request)
-        header = RequestHeader(
-            api_key=step.api_key,
-            api_version=asked.version,
-            correlation_id=asked.number,
-            client_id=step.client,
-        )
-        frame = encode_request(header, request)
+        frame = payload(asked.version, request, step.client, asked.number)
         self.unanswered.append(asked)
 
         def send() -> None:
@@ -281,7 +272,7 @@ class _Player:
         asked = MetadataRequest(
             topics=topics, allow_auto_topic_creation=False, include_topic_authorized_operations=False
         )
-        told = await (await self.probing()).ask(ApiKey.METADATA, 12, asked)
+        told = await (await self.probing()).ask(12, asked)
         for topic in told.topics:
             self.transcript.learned.topic(topic.name, topic.topic_id)
 
@@ -290,14 +281,14 @@ class _Player:
         if names := list(self.transcript.learned.topics):
             topics = tuple(DeleteTopicState(name=name, topic_id=UUID(int=0)) for name in names)
             asked = DeleteTopicsRequest(topics=topics, topic_names=(), timeout_ms=1000)
-            await (await self.probing()).ask(ApiKey.DELETE_TOPICS, 6, asked)
+            await (await self.probing()).ask(6, asked)
 
     async def rest_of_transaction(self, transactional_id: str) -> None:
         """Wait until the markers of an ended transaction are written."""
         request = DescribeTransactionsRequest(transactional_ids=(transactional_id,))
         connection = await self.probing()
         for _ in range(TRIES):
-            (told,) = (await connection.ask(ApiKey.DESCRIBE_TRANSACTIONS, 0, request)).transaction_states
+            (told,) = (await connection.ask(0, request)).transaction_states
             if told.transaction_state not in ("PrepareCommit", "PrepareAbort"):
                 return
             await asyncio.sleep(REST_S)
@@ -344,7 +335,7 @@ class _Player:
         connection = await self.probing()
         loop = asyncio.get_running_loop()
         began = loop.time()
-        await connection.ask(ApiKey.DESCRIBE_GROUPS, 0, DescribeGroupsRequest(groups=tuple(self.groups)))
+        await connection.ask(0, DescribeGroupsRequest(groups=tuple(self.groups)))
         return loop.time() - began
 
     async def probing(self) -> Connection:

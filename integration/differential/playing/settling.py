@@ -13,7 +13,6 @@ import asyncio
 import itertools
 
 from integration.differential.playing.asking import Address, Connection
-from schemas.api_key import ApiKey
 from schemas.error_code import ErrorCode
 from schemas.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 from schemas.messages.incremental_alter_configs import (
@@ -59,14 +58,14 @@ class Settling:
         config = AlterableConfig(name=CONFIG, config_operation=SET, value=mark)
         resource = AlterConfigsResource(resource_type=TOPIC, resource_name=MARKED, configs=(config,))
         change = IncrementalAlterConfigsRequest(resources=(resource,), validate_only=False)
-        (done,) = (await self._connection.ask(ApiKey.INCREMENTAL_ALTER_CONFIGS, 1, change)).responses
+        (done,) = (await self._connection.ask(1, change)).responses
         assert done.error_code == ErrorCode.NONE, done
         asked = DescribeConfigsResource(
             resource_type=TOPIC, resource_name=MARKED, configuration_keys=(CONFIG,)
         )
         look = DescribeConfigsRequest(resources=(asked,), include_synonyms=False, include_documentation=False)
         while True:
-            (seen,) = (await self._connection.ask(ApiKey.DESCRIBE_CONFIGS, 4, look)).results
+            (seen,) = (await self._connection.ask(4, look)).results
             if [config.value for config in seen.configs] == [mark]:
                 return
             await asyncio.sleep(AGAIN_S)

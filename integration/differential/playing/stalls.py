@@ -11,17 +11,12 @@ import contextlib
 from collections.abc import AsyncIterator, Iterable
 
 from integration.differential.playing.asking import Address, Connection
-from schemas.api_key import ApiKey
-from schemas.header import RequestHeader
+from kshim.testing.wire import payload
 from schemas.messages.heartbeat import HeartbeatRequest
-from schemas.registry import encode_request
 
 EVERY_S = 0.02
 NOTABLE_S = 0.05
-QUESTION = encode_request(
-    RequestHeader(api_key=ApiKey.HEARTBEAT, api_version=0, correlation_id=0, client_id="watch"),
-    HeartbeatRequest(group_id="watch", generation_id=1, member_id="nobody"),
-)
+QUESTION = payload(0, HeartbeatRequest(group_id="watch", generation_id=1, member_id="nobody"))
 
 
 class Watch:

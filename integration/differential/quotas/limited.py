@@ -7,7 +7,6 @@ of its answer. So it must be one of those that Kafka's rule gives for the times 
 from __future__ import annotations
 
 import itertools
-import struct
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -16,9 +15,8 @@ from typing import Any, NamedTuple, TypeVar
 
 from integration.support.awaiting import wait_until
 from integration.support.server import Server
-from integration.support.wire import API_KEYS, Wire
+from kshim.testing.wire import Wire, api_key_of, payload, sized
 from schemas.error_code import ErrorCode
-from schemas.header import RequestHeader
 from schemas.messages.alter_client_quotas import (
     AlterClientQuotasRequest,
     EntityData,
@@ -31,7 +29,7 @@ from schemas.messages.find_coordinator import FindCoordinatorRequest
 from schemas.messages.metadata import MetadataRequest, MetadataRequestTopic
 from schemas.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from schemas.records.batch import Record, encode
-from schemas.registry import decode_response, encode_request
+from schemas.registry import decode_response
 
 Entity = Sequence[tuple[str, str | None]]
 WINDOW_MS, SAMPLE_MS = 10_000, 1_000
@@ -63,19 +61,16 @@ class Client(Wire):
 
     def send(self, version: int, request: Any) -> int:
         """Returns the request's size."""
-        header = RequestHeader(
-            api_key=API_KEYS[type(request)], api_version=version, correlation_id=1, client_id=self.client_id
-        )
-        frame = encode_request(header, request)
-        self.sendall(struct.pack(">i", len(frame)) + frame)
-        return len(frame)
+        data = payload(version, request, self.client_id)
+        self.sendall(sized(data))
+        return len(data)
 
     def told(self, version: int, request: Any) -> Told:
         sent_s = time.time()
         size = self.send(version, request)
         frame = self.frame()
-        api_key = API_KEYS[type(request)]
-        return Told(decode_response(api_key, version, frame)[1], sent_s, time.time(), size, len(frame))
+        answer = decode_response(api_key_of(request), version, frame)[1]
+        return Told(answer, sent_s, time.time(), size, len(frame))
 
 
 @dataclass

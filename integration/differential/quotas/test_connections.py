@@ -7,7 +7,7 @@ import time
 
 from integration.differential.quotas.limited import Both, Limited, same
 from integration.support.awaiting import wait_until
-from integration.support.wire import framed
+from kshim.testing.wire import framed
 from schemas.messages.api_versions import ApiVersionsRequest
 from schemas.messages.incremental_alter_configs import (
     AlterableConfig,

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from integration.differential.words.history import TOPIC
-from integration.support.wire import Wire
+from kshim.testing.wire import Wire
 from schemas.messages.api_versions import ApiVersionsRequest
 from schemas.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 

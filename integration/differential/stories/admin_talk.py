@@ -18,7 +18,7 @@ from typing import Any
 from uuid import UUID
 
 from integration.differential.playing.asking import CLOSED
-from integration.support.wire import API_KEYS, Wire
+from kshim.testing.wire import Wire, api_key_of
 from schemas.api_key import ApiKey
 from schemas.error_code import ErrorCode
 from schemas.messages.describe_cluster import DescribeClusterRequest
@@ -180,7 +180,7 @@ class Admin:
 
     def _answer(self, request: Any, version: int | None, timeout_s: float = TIMEOUT_S) -> Any:
         """Raises ConnectionError, TimeoutError."""
-        api_key = API_KEYS[type(request)]
+        api_key = api_key_of(request)
         version = self.version if version is None else version
         version = min(max(version, VERSIONS[api_key][0]), VERSIONS[api_key][-1])
         if self._wire is None:

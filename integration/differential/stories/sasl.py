@@ -14,7 +14,7 @@ from integration.differential.stories.sasl_talk import (
     unsecured,
 )
 from integration.support.handmade import request
-from integration.support.wire import framed
+from kshim.testing.wire import framed, sized
 from schemas.messages.list_groups import ListGroupsRequest
 from schemas.messages.metadata import MetadataRequest
 from schemas.messages.sasl_authenticate import SaslAuthenticateRequest
@@ -329,7 +329,7 @@ def versions_that_are_not_served(talk: SaslTalk) -> None:
     talk.token(RIGHT)
     talk.anew("SaslAuthenticate v9")
     talk.handshake("PLAIN")
-    talk.raw(request(AUTHENTICATE, 9, struct.pack(">i", len(RIGHT)) + RIGHT))
+    talk.raw(request(AUTHENTICATE, 9, sized(RIGHT)))
     talk.anew("a SaslAuthenticate that is cut off")
     talk.handshake("PLAIN")
     talk.raw(request(AUTHENTICATE, 1, struct.pack(">i", 100) + RIGHT))

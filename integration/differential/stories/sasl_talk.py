@@ -9,12 +9,11 @@ import base64
 import hashlib
 import hmac
 import json
-import struct
 import time
 from collections.abc import Mapping
 from typing import Any
 
-from integration.support.wire import API_KEYS, Wire, framed
+from kshim.testing.wire import Wire, api_key_of, framed, sized
 from schemas.api_key import ApiKey
 from schemas.error_code import ErrorCode
 from schemas.messages.alter_user_scram_credentials import (
@@ -59,7 +58,7 @@ class SaslTalk:
 
     def ask(self, version: int, request: Any) -> Any:
         """Send a request; the answer, or None if the connection was closed."""
-        return self._answered(framed(version, request), API_KEYS[type(request)], version)
+        return self._answered(framed(version, request), api_key_of(request), version)
 
     def handshake(self, mechanism: str, version: int = 1) -> Any:
         return self.ask(version, SaslHandshakeRequest(mechanism=mechanism))
@@ -75,7 +74,7 @@ class SaslTalk:
 
     def bare(self, token: bytes) -> bytes | None:
         """Send a token without a header, as after SaslHandshake v0; the token that comes back, or None."""
-        answer = self.raw(struct.pack(">i", len(token)) + token)
+        answer = self.raw(sized(token))
         if answer is not None:
             self.heard[-1] = f"a token: {self._plain(answer)}"
         return answer

@@ -15,7 +15,7 @@ from uuid import UUID
 
 from integration.differential.playing.player import PROBES, QUICK_S, REST_S
 from integration.support.awaiting import wait_until
-from integration.support.wire import API_KEYS, Wire
+from kshim.testing.wire import Wire, api_key_of
 from schemas.api_key import ApiKey
 from schemas.error_code import ErrorCode
 from schemas.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
@@ -64,12 +64,12 @@ class Talk:
 
     def ask(self, version: int, request: Any, *, via: str = "main") -> Any:
         self.send(version, request, via=via)
-        return self.hear(version, API_KEYS[type(request)], via=via)
+        return self.hear(version, api_key_of(request), via=via)
 
     def unheard(self, version: int, request: Any) -> Any:
         """Send a request whose answer is not compared."""
         self.send(version, request, via="unheard")
-        return self._answer(version, API_KEYS[type(request)], "unheard")
+        return self._answer(version, api_key_of(request), "unheard")
 
     def rest(self, *, via: str = "main") -> None:
         """Wait until the request on a connection is answered or has come to rest, by the rule of `player`."""

@@ -27,9 +27,9 @@ from integration.differential.tls.listening import (
     Certificates,
     Listening,
 )
-from integration.support.wire import Wire, framed
 from kshim.certificates.authority import Authority, Issued
 from kshim.certificates.directory import PASSWORD
+from kshim.testing.wire import Wire, framed
 from schemas.api_key import ApiKey
 from schemas.error_code import ErrorCode
 from schemas.messages.api_versions import ApiVersionsRequest

@@ -21,7 +21,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from integration.support.wire import API_KEYS
+from kshim.testing.wire import api_key_of
 from schemas.api_key import ApiKey
 from schemas.registry import VERSIONS
 
@@ -152,7 +152,7 @@ class Ask:
 
     @property
     def api_key(self) -> ApiKey:
-        return API_KEYS[type(self.request)]
+        return api_key_of(self.request)
 
     def version(self, era: int) -> int:
         versions = VERSIONS[self.api_key]

@@ -15,7 +15,7 @@ from integration.support.awaiting import wait_until
 from integration.support.java import fetch_jars
 from integration.support.server import Server
 from integration.support.toolchain import or_skip
-from integration.support.wire import Wire
+from kshim.testing.wire import Wire
 from schemas.messages.describe_groups import DescribedGroup, DescribeGroupsRequest
 
 KILLED, FROZEN = "killed", "frozen"

@@ -8,7 +8,7 @@ from typing import Any
 from integration.hostile.attack import MB, Attack, Bounds, Volley
 from integration.hostile.attacks.repeating import let_many_produce
 from integration.hostile.requests import TIMEOUT_MS, TOPIC, answers, create_topic, producer_id
-from integration.support.wire import Wire, framed
+from kshim.testing.wire import Wire, framed
 from schemas.api_key import ApiKey
 from schemas.error_code import ErrorCode
 from schemas.messages.add_partitions_to_txn import AddPartitionsToTxnRequest, AddPartitionsToTxnTopic

@@ -9,7 +9,7 @@ from typing import Any
 from integration.hostile.attack import Attack, Volley
 from integration.hostile.requests import TIMEOUT_MS, new_topic
 from integration.hostile.run import FORGED
-from integration.support.wire import Wire, framed
+from kshim.testing.wire import Wire, framed
 from schemas.messages.create_topics import CreateTopicsRequest
 from schemas.messages.find_coordinator import FindCoordinatorRequest
 from schemas.messages.init_producer_id import InitProducerIdRequest

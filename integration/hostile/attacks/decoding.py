@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from integration.hostile.attack import Attack, Volley
 from integration.hostile.requests import TIMEOUT_MS, TOPIC, create_topic
-from integration.support.wire import Wire, framed
+from kshim.testing.wire import Wire, framed
 from schemas.messages.fetch import FetchPartition, FetchRequest, FetchTopic, ForgottenTopic
 from schemas.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from schemas.messages.metadata import MetadataRequest, MetadataRequestTopic

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from integration.hostile.attack import Attack, Volley
 from integration.hostile.batches import now_ms
 from integration.hostile.requests import TIMEOUT_MS, TOPIC, answers, create_topic, fetch, produce, producer_id
-from integration.support.wire import Wire, framed
+from kshim.testing.wire import Wire, framed
 from schemas.api_key import ApiKey
 from schemas.error_code import ErrorCode
 from schemas.messages.add_partitions_to_txn import AddPartitionsToTxnRequest, AddPartitionsToTxnTopic

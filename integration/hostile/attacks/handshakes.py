@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from integration.hostile.attack import MB, Attack, Bounds, Volley
-from integration.support.wire import Wire, framed
+from kshim.testing.wire import Wire, framed
 from schemas.messages.metadata import MetadataRequest
 
 CONNECTIONS = 1000

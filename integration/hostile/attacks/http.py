@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 from integration.hostile.attack import MB, Attack, Bounds, Volley
 from integration.hostile.requests import answers, create_topic
-from integration.support.wire import Wire, framed
+from kshim.testing.wire import Wire, framed
 from schemas.consumer_protocol import ConsumerProtocolAssignment, TopicPartition, encode_assignment
 from schemas.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from schemas.messages.offset_commit import (

@@ -7,7 +7,7 @@ from itertools import cycle, islice
 
 from integration.hostile.attack import MB, Attack, Bounds, Volley
 from integration.hostile.requests import TOPIC, create_topic
-from integration.support.wire import Wire, framed
+from kshim.testing.wire import Wire, framed
 from schemas.consumer_protocol import ConsumerProtocolSubscription, encode_subscription
 from schemas.messages.delete_groups import DeleteGroupsRequest
 from schemas.messages.describe_groups import DescribeGroupsRequest

@@ -6,7 +6,7 @@ import struct
 from collections.abc import Sequence
 
 from integration.hostile.attack import Attack, Volley
-from integration.support.wire import Wire, framed
+from kshim.testing.wire import Wire, framed
 from schemas.messages.sasl_authenticate import SaslAuthenticateRequest
 from schemas.messages.sasl_handshake import SaslHandshakeRequest
 

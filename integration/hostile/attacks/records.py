@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from integration.hostile.attack import MB, Attack, Volley
 from integration.hostile.batches import KEYED, KEYLESS, batch, bomb, now_ms
 from integration.hostile.requests import answers, create_topic, fetch, list_offsets, produce
-from integration.support.wire import Wire
+from kshim.testing.wire import Wire
 from schemas.records.batch import Compression
 
 HOUR_MS = 3_600_000

@@ -8,7 +8,7 @@ from typing import Any
 from integration.hostile.attack import Attack, Volley
 from integration.hostile.batches import now_ms
 from integration.hostile.requests import TOPIC, answers, create_topic, produce
-from integration.support.wire import Wire, framed
+from kshim.testing.wire import Wire, framed
 from schemas.messages.delete_groups import DeleteGroupsRequest
 from schemas.messages.delete_topics import DeleteTopicsRequest
 from schemas.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from integration.hostile.attack import MB, Attack, Bounds, Volley
 from integration.hostile.requests import TIMEOUT_MS, TOPIC, create_topic, new_topic
-from integration.support.wire import Wire, framed
+from kshim.testing.wire import Wire, framed
 from schemas.messages.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
     ReassignablePartition,

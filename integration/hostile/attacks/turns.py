@@ -11,8 +11,8 @@ from typing import Any
 
 from integration.hostile.attack import MB, Attack, Bounds, Volley
 from integration.hostile.requests import TIMEOUT_MS, TOPIC, answers, create_topic, new_topic, producer_id
-from integration.support.wire import Wire, framed
 from kshim.cluster.acl import AclOperation, AclResource, PatternType, Permission
+from kshim.testing.wire import Wire, framed
 from schemas.messages.add_partitions_to_txn import AddPartitionsToTxnRequest, AddPartitionsToTxnTopic
 from schemas.messages.create_acls import AclCreation, CreateAclsRequest
 from schemas.messages.create_topics import CreateTopicsRequest

@@ -8,7 +8,7 @@ from typing import Any
 from integration.hostile.attack import MB, Attack, Bounds, Volley
 from integration.hostile.batches import now_ms
 from integration.hostile.requests import TIMEOUT_MS, TOPIC, create_topic, new_topic
-from integration.support.wire import Wire, framed
+from kshim.testing.wire import Wire, framed
 from schemas.messages.alter_configs import AlterConfigsRequest, AlterConfigsResource
 from schemas.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
 from schemas.messages.create_topics import CreateTopicsRequest

@@ -17,7 +17,7 @@ from integration.hostile.run import ANSWER_TIMEOUT_S, BESIDE_LOAD, Patience, ans
 from integration.hostile.strike import RECEIVE_BYTES, SMALL_BYTES, UNREAD_BUFFER_BYTES
 from integration.hostile.victim import Account, Victim
 from integration.support.server import Server
-from integration.support.wire import Wire
+from kshim.testing.wire import Wire
 from schemas.message import MalformedMessage
 from schemas.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from schemas.registry import decode_response
