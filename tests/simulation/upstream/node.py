@@ -77,6 +77,7 @@ from schemas.messages.txn_offset_commit import (
     TxnOffsetCommitRequestTopic,
 )
 from schemas.records.batch import batches, decode_header, records
+from tests.api.harness import later
 from tests.simulation.groups.clock import Call, SimulatedClock
 from tests.simulation.shards.node import Network
 from tests.simulation.upstream.kafka import KafkaWithTransactions
@@ -392,7 +393,8 @@ class Node:
             else:
                 self._submit(request, reply, _error_of)
 
-        verified = self.transactions.submit(CONTEXT, AddPartitionsToTxnRequest(transactions=(joined,)))
+        asked = AddPartitionsToTxnRequest(transactions=(joined,))
+        verified = Deferred.fromCoroutine(self.transactions.submit(CONTEXT, asked))
         verified.addCallback(decide).addErrback(_raise)
 
     def read(self, *, is_stable: bool, reply: Reply) -> None:
@@ -411,7 +413,7 @@ class Node:
         self._submit(StableOffsetFetch(group) if is_stable else group, reply, _offset_of)
 
     def _submit(self, request: Any, reply: Reply, told: Callable[[Any], Any]) -> None:
-        answer = self.groups.submit(CONTEXT, request)
+        answer = later(self.groups.submit(CONTEXT, request))
         if isinstance(answer, Deferred):
             answer.addCallback(lambda response: reply(told(response))).addErrback(_raise)
         else:
