@@ -20,25 +20,22 @@ from kshim.coordination.group_runtime import GroupRuntime
 from kshim.coordination.loading import Leader
 from kshim.storage.clock import Timer, after
 from kshim.storage.interfaces import NO_PRODUCER, JournalBatch, StorageError
-from kshim.upstream.coordinators import ANSWER_S, UpstreamCoordinators
+from kshim.upstream.coordinators import UpstreamCoordinators
 from kshim.upstream.fellows import Fellow, Gone, fault_in_reach, new_fellow
 from kshim.upstream.interfaces import Addresses, Upstream
-from kshim.upstream.link import LinkError
 from kshim.upstream.shards.attempt import World
 from kshim.upstream.shards.batch_limit import BatchLimit
-from kshim.upstream.shards.membership import Assigned, Membership, Ours, decode_assigned
+from kshim.upstream.shards.before import look
+from kshim.upstream.shards.membership import Assigned, Membership, Ours
 from kshim.upstream.shards.mirrored import MirroredOffsets
 from kshim.upstream.shards.partitions import Partitions
 from kshim.upstream.shards.permissions import check_permissions
-from kshim.upstream.shards.said import Said, Unlike
+from kshim.upstream.shards.said import Said
 from kshim.upstream.shards.shard import Shard
 from kshim.upstream.shards.stored import loaded
 from kshim.upstream.shards.tenure import Marker
 from kshim.upstream.shards.topic import Wanted, find_or_make, max_message_bytes
-from schemas.error_code import ErrorCode
 from schemas.internal_topics.shard_claim import ShardClaim
-from schemas.message import MalformedMessage
-from schemas.messages.describe_groups import DescribedGroup, DescribeGroupsRequest, DescribeGroupsResponse
 from schemas.records.end_txn_marker import EndTxnMarker
 
 if TYPE_CHECKING:
@@ -53,8 +50,6 @@ HAND_OVER_S = 0.15
 """How long a live process may take to release a shard, before another one claims it."""
 REACH_S = 1.0
 """The pause between two checks while another process's address cannot be reached."""
-WITHOUT_MEMBERS = ("Empty", "Dead")
-"""The states of a group without members."""
 FIRST_S = 15.0
 """How long the start waits until the first assigned shards are led."""
 
@@ -93,8 +88,8 @@ class SharedShards:
         self._groups: GroupRuntime | None = None
         self._epochs = count(1)
         self._assigned: Assigned | None = None
-        self._found: DescribedGroup | None = None
-        """The processes' group before this one joined; None if the upstream could not describe it."""
+        self._had_no_members = False
+        """True if the processes' group had no members before this one joined."""
         self._before: Assigned | None = None
         """The assignment at that time: clients may come before the group has rebalanced."""
         self._gone = Gone()
@@ -177,7 +172,7 @@ class SharedShards:
             self._ours,
             self._assign,
         )
-        if self._found is not None and self._found.group_state in WITHOUT_MEMBERS:
+        if self._had_no_members:
             # Kafka delays the first assignment by group.initial.rebalance.delay.ms. kshim need not wait for
             # it: the shards' logs decide which process leads.
             ourselves = new_fellow(self._addresses())
@@ -203,21 +198,8 @@ class SharedShards:
             await self._look_before()
 
     async def _look_before(self) -> None:
-        self._found = await self._describe()
-        self._before = None if self._found is None else _assigned_in(self._found, self._topic)
-
-    async def _describe(self) -> DescribedGroup | None:
-        """Describe the processes' group; None if the upstream cannot."""
-        request = DescribeGroupsRequest(groups=(self.group_id,))
-        try:
-            link = await self._coordinators.link(self.group_id)
-            if isinstance(link, ErrorCode):
-                return None  # a new cluster is just creating its coordinators
-            answer: DescribeGroupsResponse = await link.ask(request, timeout_s=ANSWER_S)
-        except LinkError as error:
-            logger.debug("%s", error)
-            return None
-        return answer.groups[0]
+        found = await look(self._coordinators, self.group_id, self._topic)
+        self._had_no_members, self._before = found
 
     def _ours(self) -> Ours:
         settings = {**self._config.shared_settings, "version of kshim": __version__}
@@ -403,16 +385,6 @@ class SharedShards:
         first, self._first = self._first, None
         if first is not None:
             first.callback(None)
-
-
-def _assigned_in(group: DescribedGroup, topic: str) -> Assigned | None:
-    """Return the assignment in the first member that can be read; None if there is none."""
-    for member in group.members:
-        try:
-            return decode_assigned(member.member_assignment, topic)[0]
-        except (MalformedMessage, Unlike) as error:
-            logger.debug("member %s: %s", member.member_id, error)
-    return None
 
 
 def _not_led(failure: Failure) -> bool:
