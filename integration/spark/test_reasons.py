@@ -32,7 +32,7 @@ WHOLE: dict[str, Any] = {
     "protocol": "range",
     "leader": "till-1-uuid",
     "votes": {"range": 2},
-    "members": [{**MEMBER, "told_ms": None, "before": ["orders-0"]}],
+    "members": [{**MEMBER, "notified_ms": None, "before": ["orders-0"]}],
     "moved": [
         {"topic": "orders", "partition": 0, "from": "a", "to": "b", "unowned_ms": 90},
         {"topic": "orders", "partition": 1, "from": None, "to": "b", "unowned_ms": None},

@@ -133,10 +133,10 @@ def _answer(
 
     If the session begins now, or is not kept, answer with all partitions.
     """
-    told = reads.known + reads.unknown
+    shown = reads.known + reads.unknown
     if session.goes_on:
         session.watch(broker.log)
-        told = [read for read in told if session.answered(*read)]
+        shown = [read for read in shown if session.answered(*read)]
         if session.id == NO_SESSION:
             slots = broker.config.max_incremental_fetch_session_cache_slots
             broker.fetch_sessions.keep(session, slots, broker.now_ms())
@@ -145,7 +145,7 @@ def _answer(
     leaders = reads.leaders
     return FetchResponse(
         session_id=session.id,
-        responses=_by_topic(told),
+        responses=_by_topic(shown),
         node_endpoints=node_endpoints(broker, context, leaders, _node_endpoint) if leaders else (),
     )
 
@@ -157,8 +157,8 @@ def _size(context: RequestContext, session: FetchSession, reads: PartitionReads)
     plus their records.
     """
     is_full = session.id == NO_SESSION
-    told = [read for read in reads.known + reads.unknown if is_full or read.cached.is_news(read.data)]
-    first, rest = told[:PARTITIONS_AT_ONCE], told[PARTITIONS_AT_ONCE:]
+    shown = [read for read in reads.known + reads.unknown if is_full or read.cached.is_news(read.data)]
+    first, rest = shown[:PARTITIONS_AT_ONCE], shown[PARTITIONS_AT_ONCE:]
     written = body_size(context.api_version, FetchResponse(responses=_by_topic(first))).bytes
     if rest:
         written += len(rest) * (written - _records_bytes(first)) // len(first) + _records_bytes(rest)

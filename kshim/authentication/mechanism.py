@@ -35,9 +35,9 @@ class Mechanism(Protocol):
 class AuthenticationFailed(Exception):
     """The client is refused. str() is the reason for the log, without secrets."""
 
-    def __init__(self, why: str, told: str = "") -> None:
+    def __init__(self, why: str, message: str = "") -> None:
         super().__init__(why)
-        self.told = told
+        self.message = message
         """The message for the client, in Kafka's words; empty stands for "invalid credentials"."""
 
 
@@ -54,10 +54,10 @@ class Unreadable(Exception):
     """A token for which Kafka closes the connection without an answer. str() says why, without secrets."""
 
 
-def check_authorization_id(asked: str, name: str, told: str) -> None:
+def check_authorization_id(asked: str, name: str, message: str) -> None:
     """Raise AuthenticationFailed if the client asks to act for another user.
 
-    asked: the requested authorization id, or empty. told: the message for the client.
+    asked: the requested authorization id, or empty. message: the message for the client.
     """
     if asked and asked != name:
-        raise AuthenticationFailed("it asks to act for another user", told)
+        raise AuthenticationFailed("it asks to act for another user", message)

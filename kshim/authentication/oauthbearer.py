@@ -40,22 +40,22 @@ class OAuthBearer:
 
     def step(self, token: bytes, now_ms: int) -> Answer:
         if self._refused is not None and token == _GIVES_UP:
-            refused, told = self._refused
-            raise AuthenticationFailed(f"its token is refused: {refused}", told)
+            refused, message = self._refused
+            raise AuthenticationFailed(f"its token is refused: {refused}", message)
         self._refused = None
         asked, bearer = _read(token)
         try:
             login = self._validate(bearer, now_ms)
         except TokenRefused as refused:
-            told = refused.as_json()
-            self._refused = refused, told
-            return Answer(told.encode())
+            message = refused.as_json()
+            self._refused = refused, message
+            return Answer(message.encode())
         self.user = login.name
-        told = (
+        message = (
             f"Authentication failed: Client requested an authorization id ({asked}) that is different from "
             f"the token's principal name ({login.name})"
         )
-        check_authorization_id(asked, login.name, told)
+        check_authorization_id(asked, login.name, message)
         return Answer(b"", login)
 
 

@@ -27,8 +27,8 @@ class Plain:
     def step(self, token: bytes, now_ms: int) -> Answer:
         parts = token.decode("utf-8", "replace").split("\0")
         if len(parts) != 3:
-            told = f"Invalid SASL/PLAIN response: expected 3 tokens, got {len(parts)}"
-            raise AuthenticationFailed("its message has not three parts", told)
+            message = f"Invalid SASL/PLAIN response: expected 3 tokens, got {len(parts)}"
+            raise AuthenticationFailed("its message has not three parts", message)
         asked, self.user, password = parts
         if not self.user:
             raise AuthenticationFailed("it sends no user name", NO_USER)

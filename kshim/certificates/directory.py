@@ -140,8 +140,8 @@ def _listeners(hosts: Sequence[str]) -> dict[str, str]:
     """The properties of the listeners. Only with other names than this machine's is TLS open to others."""
     if hosts == HOSTS:
         return {"listeners": "PLAINTEXT://127.0.0.1:9092,SSL://127.0.0.1:9093"}
-    told = f"SSL://{address(hosts)}"
-    return {"listeners": "PLAINTEXT://127.0.0.1:9092,SSL://0.0.0.0:9093", "advertised.listeners": told}
+    advertised = f"SSL://{address(hosts)}"
+    return {"listeners": "PLAINTEXT://127.0.0.1:9092,SSL://0.0.0.0:9093", "advertised.listeners": advertised}
 
 
 def _check_names(names: Sequence[str]) -> None:

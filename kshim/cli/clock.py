@@ -36,7 +36,7 @@ def clock() -> None:
 @of_running_server
 def now(path: Path) -> None:
     """Show the server's time."""
-    _tell(ask_server(path, "clock-now"))
+    _print(ask_server(path, "clock-now"))
 
 
 @clock.command()
@@ -49,27 +49,27 @@ def advance(path: Path, duration: int, silent: bool) -> None:
     Members with connected clients stay in their groups, as if they had sent heartbeats meanwhile. With
     --silent they do not.
     """
-    _tell(ask_server(path, "clock-advance", duration, silent))
+    _print(ask_server(path, "clock-advance", duration, silent))
 
 
 @clock.command()
 @of_running_server
 def hold(path: Path) -> None:
     """Stop the time: no session and no transaction times out. `kshim clock advance` still moves it."""
-    _tell(ask_server(path, "clock-hold"))
+    _print(ask_server(path, "clock-hold"))
 
 
 @clock.command()
 @of_running_server
 def resume(path: Path) -> None:
     """Start the time again, from where it stopped."""
-    _tell(ask_server(path, "clock-resume"))
+    _print(ask_server(path, "clock-resume"))
 
 
-def _tell(now: Now) -> None:
+def _print(now: Now) -> None:
     at = datetime.fromtimestamp(now["now_ms"] / 1000, UTC)
     ahead = timedelta(milliseconds=abs(now["ahead_ms"]))
-    told = f"{at:%Y-%m-%d %H:%M:%S} UTC"
+    line = f"{at:%Y-%m-%d %H:%M:%S} UTC"
     if ahead:
-        told += f", {ahead} {'ahead of' if now['ahead_ms'] > 0 else 'behind'} the machine's clock"
-    click.echo(told + (", held" if now["is_held"] else ""))
+        line += f", {ahead} {'ahead of' if now['ahead_ms'] > 0 else 'behind'} the machine's clock"
+    click.echo(line + (", held" if now["is_held"] else ""))

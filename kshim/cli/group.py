@@ -109,7 +109,7 @@ def set_offsets(path: Path, group_id: str, topic: str, partition: int, offset: i
 
     The offset is set as given, even if the partition has no record at it.
     """
-    _tell(ask_server(path, "set-offsets", group_id, [[topic, partition, offset]]))
+    _print_offsets(ask_server(path, "set-offsets", group_id, [[topic, partition, offset]]))
 
 
 @_command
@@ -148,7 +148,7 @@ def reset_offsets(
     elif to_time is not None:
         place, value = "time", _since_1970_ms(to_time)
     named = [] if topic is None else [[topic, _ALL if partition is None else partition]]
-    _tell(ask_server(path, "reset-offsets", group_id, named, place, value))
+    _print_offsets(ask_server(path, "reset-offsets", group_id, named, place, value))
 
 
 def _since_1970_ms(text: str) -> int:
@@ -163,5 +163,5 @@ def _listed(members: list[str]) -> str:
     return ", ".join(members) or "none"
 
 
-def _tell(rows: list[list[object]]) -> None:
+def _print_offsets(rows: list[list[object]]) -> None:
     print_table(("Topic", "Partition", "Offset"), [tuple(map(str, row)) for row in rows])

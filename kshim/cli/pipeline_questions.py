@@ -19,7 +19,7 @@ from rich.console import Console
 from rich.text import Text
 
 from kshim.cli.pipeline_options import Options, Out
-from kshim.cli.pipeline_session import Tell, session
+from kshim.cli.pipeline_session import ShowStep, session
 from kshim.cli.tables import print_table
 from kshim.recorder.one_line import on_one_line
 from kshim.spark import backup, commits, rebalancing
@@ -46,7 +46,7 @@ MOST_ROWS = 1000
 """Most rows on the console. Parquet and tables get all rows."""
 
 Question = Callable[..., None]
-"""Called with (session, options, tell, **arguments)."""
+"""Called with (session, options, show_step, **arguments)."""
 
 
 def answer(question: str, options: Options, arguments: Mapping[str, object]) -> None:
@@ -61,21 +61,21 @@ def answer(question: str, options: Options, arguments: Mapping[str, object]) -> 
     console = Console(stderr=True)
     with console.status("") as status:
 
-        def tell(what: str) -> None:
-            status.update(Text(on_one_line(what)))
+        def show_step(text: str) -> None:
+            status.update(Text(on_one_line(text)))
 
-        tell(f"asking {options.bootstrap}")
+        show_step(f"asking {options.bootstrap}")
         options = options._replace(log=options.log or find_offsets_log(options.bootstrap))
         records = record_count(options.bootstrap, options.log)
-        with session(options, records, tell) as spark:
-            _ask(question, spark, options, tell, arguments)
+        with session(options, records, show_step) as spark:
+            _ask(question, spark, options, show_step, arguments)
 
 
 def _ask(
-    question: str, spark: SparkSession, options: Options, tell: Tell, arguments: Mapping[str, object]
+    question: str, spark: SparkSession, options: Options, show_step: ShowStep, arguments: Mapping[str, object]
 ) -> None:
     try:
-        QUESTIONS[question](spark, options, tell, **arguments)
+        QUESTIONS[question](spark, options, show_step, **arguments)
     except KeyboardInterrupt:
         pass
     except (AnalysisException, IllegalArgumentException, ParseException) as error:
@@ -87,16 +87,18 @@ def _ask(
 # ---- questions
 
 
-def _lag(spark: SparkSession, options: Options, tell: Tell) -> None:
-    _of_commits(spark, options, tell, lambda lag: lag.orderBy(fn.desc_nulls_last("lag"), *commits.OF))
+def _lag(spark: SparkSession, options: Options, show_step: ShowStep) -> None:
+    _of_commits(spark, options, show_step, lambda lag: lag.orderBy(fn.desc_nulls_last("lag"), *commits.OF))
 
 
-def _stuck(spark: SparkSession, options: Options, tell: Tell, *, for_s: float) -> None:
-    _of_commits(spark, options, tell, lambda lag: commits.stuck(lag, for_s).orderBy(fn.desc("stuck_seconds")))
+def _stuck(spark: SparkSession, options: Options, show_step: ShowStep, *, for_s: float) -> None:
+    _of_commits(
+        spark, options, show_step, lambda lag: commits.stuck(lag, for_s).orderBy(fn.desc("stuck_seconds"))
+    )
 
 
 def _of_commits(
-    spark: SparkSession, options: Options, tell: Tell, shown: Callable[[DataFrame], DataFrame]
+    spark: SparkSession, options: Options, show_step: ShowStep, shown: Callable[[DataFrame], DataFrame]
 ) -> None:
     def show(latest: DataFrame) -> None:
         if options.out.kind == "console":
@@ -106,7 +108,7 @@ def _of_commits(
         _put(shown(_lag_of(spark, options.bootstrap, latest)), options.out, append=options.stream)
         latest.unpersist()
 
-    rows = _rows(spark, options, tell, OFFSET)
+    rows = _rows(spark, options, show_step, OFFSET)
     if not options.stream:
         show(commits.latest_commits(rows))
         return
@@ -137,7 +139,7 @@ def _lag_of(spark: SparkSession, bootstrap: str, latest: DataFrame) -> DataFrame
     return commits.group_lag(latest, ends, heads)
 
 
-def _rebalances(spark: SparkSession, options: Options, tell: Tell) -> None:
+def _rebalances(spark: SparkSession, options: Options, show_step: ShowStep) -> None:
     def show(found: DataFrame) -> None:
         reasons = read_reasons(spark, options.bootstrap)
         rows = with_reasons(rebalancing.shown(found), reasons).orderBy("began", "group", "generation")
@@ -145,7 +147,7 @@ def _rebalances(spark: SparkSession, options: Options, tell: Tell) -> None:
             rows = rows.drop(*(REASON if reasons is None else ("story",)))
         _put(rows, options.out, append=options.stream)
 
-    rows = _rows(spark, options, tell, GROUP)
+    rows = _rows(spark, options, show_step, GROUP)
     if not options.stream:
         show(rebalancing.generations(rows))
         return
@@ -167,13 +169,15 @@ def _rebalances(spark: SparkSession, options: Options, tell: Tell) -> None:
             query.stop()
 
 
-def _flapping(spark: SparkSession, options: Options, tell: Tell, *, within: str, at_least: int) -> None:
+def _flapping(
+    spark: SparkSession, options: Options, show_step: ShowStep, *, within: str, at_least: int
+) -> None:
     def show(found: DataFrame) -> None:
         why = with_reasons(rebalancing.shown(found), read_reasons(spark, options.bootstrap))
         groups = rebalancing.flapping(why, within, at_least)
         _put(groups.orderBy(fn.desc("rebalances"), "group"), options.out, append=options.stream)
 
-    rows = _rows(spark, options, tell, GROUP)
+    rows = _rows(spark, options, show_step, GROUP)
     if not options.stream:
         show(rebalancing.generations(rows))
         return
@@ -185,15 +189,15 @@ def _flapping(spark: SparkSession, options: Options, tell: Tell, *, within: str,
     _again_and_again(spark, options, rows, merge, show)
 
 
-def _rows(spark: SparkSession, options: Options, tell: Tell, kind: str) -> DataFrame:
-    tell(f"reading {options.log} of {options.bootstrap}")
+def _rows(spark: SparkSession, options: Options, show_step: ShowStep, kind: str) -> DataFrame:
+    show_step(f"reading {options.log} of {options.bootstrap}")
     log = read_offsets_log(spark, options.bootstrap, topic=options.log, stream=options.stream)
     return decode(log, kind)
 
 
-def _snapshot(spark: SparkSession, options: Options, tell: Tell, *, path: str) -> None:
-    latest = commits.latest_commits(_rows(spark, options, tell, OFFSET)).cache()
-    tell(f"writing {path}")
+def _snapshot(spark: SparkSession, options: Options, show_step: ShowStep, *, path: str) -> None:
+    latest = commits.latest_commits(_rows(spark, options, show_step, OFFSET)).cache()
+    show_step(f"writing {path}")
     backup.snapshot(latest, path)
     groups = latest.select("group").distinct().count()
     Console(stderr=True).print(
@@ -201,21 +205,21 @@ def _snapshot(spark: SparkSession, options: Options, tell: Tell, *, path: str) -
     )
 
 
-def _restore(spark: SparkSession, options: Options, tell: Tell, *, path: str, dry_run: bool) -> None:
-    tell(f"asking {options.bootstrap}")
+def _restore(spark: SparkSession, options: Options, show_step: ShowStep, *, path: str, dry_run: bool) -> None:
+    show_step(f"asking {options.bootstrap}")
     _put(backup.restore(spark, path, options.bootstrap, dry_run=dry_run), options.out, append=False)
 
 
 def _report(
     spark: SparkSession,
     options: Options,
-    tell: Tell,
+    show_step: ShowStep,
     *,
     directory: Path,
     last_s: float | None,
     asked: Mapping[str, Any],
 ) -> None:
-    found = gather(spark, options.bootstrap, options.log, Asked(**asked), last_s, tell)
+    found = gather(spark, options.bootstrap, options.log, Asked(**asked), last_s, show_step)
     page = directory / "index.html"
     try:
         page.write_text(html(found), encoding="utf-8")

@@ -55,11 +55,11 @@ keeps little for so few records.
 """
 _PACKAGES = "spark.jars.packages"
 
-Tell = Callable[[str], None]
+ShowStep = Callable[[str], None]
 
 
 @contextmanager
-def session(options: Options, records: int, tell: Tell) -> Iterator[SparkSession]:
+def session(options: Options, records: int, show_step: ShowStep) -> Iterator[SparkSession]:
     """A session with `options`, for a log with `records` records.
 
     Raises PipelineError and SparkUnavailable.
@@ -69,10 +69,10 @@ def session(options: Options, records: int, tell: Tell) -> Iterator[SparkSession
     cache = default_cache()
     if JARS not in settings and _PACKAGES not in settings:
         if not is_kept(pyspark.__version__, cache):
-            tell("fetching Spark's Kafka connector, once")
+            show_step("fetching Spark's Kafka connector, once")
         jars = connector_jars(pyspark.__version__, spark_jars(), cache, settings)
         settings[JARS] = ",".join(map(str, jars))
-    tell("starting Spark")
+    show_step("starting Spark")
     java_options: tuple[str, ...] = ()
     if _is_local(settings):
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")

@@ -44,13 +44,13 @@ def timeline(rebalance: ShownRebalance) -> Iterator[str]:
 
 def _cell(rebalance: ShownRebalance, member: ShownPart, at_ms: float) -> str:
     """The character that shows what a member was doing at one moment."""
-    told_ms = member["told_ms"] or member["joined_ms"]
+    notified_ms = member["notified_ms"] or member["joined_ms"]
     for since_ms, shown in (
         (member["gone_ms"], GONE),
         (member["assigned_ms"], HAS),
         (rebalance["joined_ms"] if member["joined_ms"] else None, SYNCS),
         (member["joined_ms"], WAITS),
-        (told_ms, JOINS),
+        (notified_ms, JOINS),
     ):
         if since_ms is not None and since_ms <= at_ms:
             return shown

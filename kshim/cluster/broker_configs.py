@@ -95,9 +95,9 @@ def listener_text(name: str, text: str) -> str:
 def _listeners(config: Config, number: int) -> dict[str, str]:
     """The listener properties of the broker `number` places after the first."""
     found = [listener.of_broker(number) for listener in config.listener_configs]
-    told = [f"{each.name}://{each.advertised}" for each in found if each.advertised is not None]
+    advertised = [f"{each.name}://{each.advertised}" for each in found if each.advertised is not None]
     listeners = {"listeners": ",".join(each.url for each in found)}
-    return listeners | ({"advertised.listeners": ",".join(told)} if told else {})
+    return listeners | ({"advertised.listeners": ",".join(advertised)} if advertised else {})
 
 
 def _given(config: Config) -> dict[str, str]:

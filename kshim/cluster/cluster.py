@@ -154,7 +154,7 @@ class Cluster:
         """
         self._topic_watchers.append(watcher)
 
-    def _tell(self, name: str, change: str) -> None:
+    def _notify(self, name: str, change: str) -> None:
         for watcher in self._topic_watchers:
             watcher(name, change)
 
@@ -240,7 +240,7 @@ class Cluster:
             await self.writer.put(changes)
             for topic in made:
                 self._show(topic)
-                self._tell(topic.name, "was created")
+                self._notify(topic.name, "was created")
                 await pause(_NEW_TOPIC_US)
         return outcome if refusal is None else dict.fromkeys(outcome, refusal)
 
@@ -293,7 +293,7 @@ class Cluster:
             del self.topics[topic.name], self._by_id[topic.topic_id]
             self._metric_names.discard(topic.name)
             self._configs.forget_logs_of(topic)
-            self._tell(topic.name, "was deleted")
+            self._notify(topic.name, "was deleted")
             await pause(_DELETED_PARTITION_US * len(topic.partitions))
         for number, partition_no in enumerate(gone.values()):
             if number % _DELETED_AT_ONCE == 0:
@@ -345,7 +345,7 @@ class Cluster:
         changes[_topic_key(name)] = encode_topic(grown)
         await self.writer.put(changes)
         self._show(grown)
-        self._tell(name, f"has {count} partitions, and had {have}")
+        self._notify(name, f"has {count} partitions, and had {have}")
         return None
 
     def change_topics(self, decide: Callable[[], Change]) -> Deferred[Outcome]:

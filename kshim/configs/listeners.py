@@ -81,8 +81,8 @@ class ListenerConfig(NamedTuple):
 
     def of_broker(self, number: int) -> ListenerConfig:
         """The listener of the broker `number` places after the first."""
-        told = self.advertised and _further(self.advertised, number)
-        return self._replace(bind=_further(self.bind, number), advertised=told)
+        advertised = self.advertised and _further(self.advertised, number)
+        return self._replace(bind=_further(self.bind, number), advertised=advertised)
 
 
 def _further(endpoint: Endpoint, number: int) -> Endpoint:
@@ -110,9 +110,10 @@ def listeners_of(texts: ListenerTexts) -> tuple[ListenerConfig, ...]:
     binds = {name: bind for name, bind in items.items() if name not in controllers}
     if not binds:
         raise WrongListener("listeners", "expected a listener for clients, as in PLAINTEXT://127.0.0.1:9092")
-    told = _advertised(texts.advertised, list(binds), controllers)
+    advertised = _advertised(texts.advertised, list(binds), controllers)
     found = tuple(
-        ListenerConfig(name, _protocol(name, protocols), bind, told.get(name)) for name, bind in binds.items()
+        ListenerConfig(name, _protocol(name, protocols), bind, advertised.get(name))
+        for name, bind in binds.items()
     )
     _check_brokers(found, texts.brokers)
     return found

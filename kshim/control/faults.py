@@ -13,7 +13,7 @@ from kshim.network.listeners import BrokerListeners
 from kshim.network.shared import Measured
 
 if TYPE_CHECKING:
-    from kshim.faults.answers import Parts, Tell, Usual
+    from kshim.faults.answers import Parts, Report, Usual
     from kshim.faults.faults import Faults
     from kshim.faults.rules import Rule
 
@@ -41,16 +41,16 @@ class FaultSteering(Generic[B]):
         brokers: Mapping[int, B],
         listeners: Mapping[int, BrokerListeners],
         measured: Measured,
-        tell: Tell,
+        report: Report,
         usual: Callable[[], Usual[B]],
     ) -> None:
-        """tell: called each time a fault strikes. usual: imports the functions that answer requests without
+        """report: called each time a fault strikes. usual: imports the functions that answer requests without
         faults.
         """
         self._brokers = brokers
         self._listeners = listeners
         self._measured = measured
-        self._tell = tell
+        self._report = report
         self._usual = usual
         self._faults: Faults[B] | None = None
 
@@ -90,7 +90,7 @@ class FaultSteering(Generic[B]):
             from kshim.faults.faults import Faults
 
             usual = self._usual()
-            self._faults = Faults(self._brokers, self._listeners, self._measured, self._tell, usual)
+            self._faults = Faults(self._brokers, self._listeners, self._measured, self._report, usual)
         return self._faults
 
 

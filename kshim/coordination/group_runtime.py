@@ -77,10 +77,10 @@ class GroupRuntime(Runtime):
         journal: Journal,
         clock: Clock,
         loader: Loader | None = None,
-        tell: Callable[[object], None] | None = None,
+        announce: Callable[[object], None] | None = None,
         may_answer: Callable[[int], bool] | None = None,
     ) -> None:
-        super().__init__(coordinator, journal, clock, loader=loader, tell=tell, may_answer=may_answer)
+        super().__init__(coordinator, journal, clock, loader=loader, announce=announce, may_answer=may_answer)
         self._groups = coordinator
 
     def heartbeat(self, context: RequestContext, request: HeartbeatRequest) -> Answer[HeartbeatResponse]:

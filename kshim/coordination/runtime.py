@@ -89,20 +89,20 @@ class Runtime:
         clock: Clock,
         end: Callable[[Lead, Any], None] | None = None,
         loader: Loader | None = None,
-        tell: Callable[[object], None] | None = None,
+        announce: Callable[[object], None] | None = None,
         may_answer: Callable[[int], bool] | None = None,
     ) -> None:
         """clock: gives the time that is passed to the coordinator. People may hold it or move it ahead; turns
         and retries go by the loader's clock. end: called with each ending of a decision, once it is durable.
-        loader: shared with other runtimes. tell: called with every report. may_answer: returns True while it
-        is sure that no other process leads the shard; else the shard's replies wait for an append, if need be
-        of no records. None stands for always sure.
+        loader: shared with other runtimes. announce: called with every report. may_answer: returns True while
+        it is sure that no other process leads the shard; else the shard's replies wait for an append, if need
+        be of no records. None stands for always sure.
         """
         self._coordinator = coordinator
         self._journal = journal
         self._clock = clock
         self._end = end
-        self._tell = tell
+        self._announce = announce
         self._may_answer = may_answer
         self._is_running = False
         self._leads: dict[int, Lead] = {}
@@ -262,11 +262,11 @@ class Runtime:
         """True if a reply of the shard may be sent at once."""
         return not lead.unsettled and (self._may_answer is None or self._may_answer(lead.shard))
 
-    def _report(self, what: object) -> None:
-        """Log a report, and pass it to `tell`."""
-        logger.log(logging.DEBUG if getattr(what, "is_minor", False) else logging.INFO, "%s", what)
-        if self._tell is not None:
-            self._tell(what)
+    def _report(self, report: object) -> None:
+        """Log a report, and pass it to `announce`."""
+        logger.log(logging.DEBUG if getattr(report, "is_minor", False) else logging.INFO, "%s", report)
+        if self._announce is not None:
+            self._announce(report)
 
     def _gather(self, lead: Lead, decision: Decision) -> None:
         """Replay a decision's records, and gather them for the append at the end of this turn."""

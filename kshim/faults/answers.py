@@ -61,7 +61,7 @@ class Struck(NamedTuple):
         return f"fault {self.number} ({self.fault.action}) strikes {request}"
 
 
-Tell = Callable[[Struck], object]
+Report = Callable[[Struck], object]
 
 
 class Parts(Protocol):
@@ -130,9 +130,9 @@ class Request(NamedTuple, Generic[B]):
 class FaultyAnswers(Generic[B]):
     """Answers requests, and applies the faults that strike them."""
 
-    def __init__(self, rules: Rules, tell: Tell, usual: Usual[B]) -> None:
+    def __init__(self, rules: Rules, report: Report, usual: Usual[B]) -> None:
         self._rules = rules
-        self._tell = tell
+        self._report = report
         self._usual = usual
 
     def __call__(
@@ -180,8 +180,8 @@ class FaultyAnswers(Generic[B]):
         if rule is None:
             return self._usual.answer(broker, frame, client, turn, (header, body))
         group_id = next(self._usual.names_in(broker, ApiKey(key), body, Kind.GROUP), "")
-        told = client.named(header.client_id), group_id
-        self._tell(Struck(rule.number, rule.fault, rule.struck, api_title(key), header.api_version, *told))
+        sender, version = client.named(header.client_id), header.api_version
+        self._report(Struck(rule.number, rule.fault, rule.struck, api_title(key), version, sender, group_id))
         request = Request(broker, frame, client, turn, header, body, rule, self._usual)
         return run(_DOES[type(rule.fault.action)](request, rule.fault.action))
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 from random import Random
 from typing import Generic
 
-from kshim.faults.answers import B, FaultyAnswers, Struck, Tell, Usual
+from kshim.faults.answers import B, FaultyAnswers, Report, Struck, Usual
 from kshim.faults.fault import Fault, WrongFault
 from kshim.faults.rules import Rule, Rules
 from kshim.network.listeners import BrokerListeners
@@ -31,15 +31,15 @@ class Faults(Generic[B]):
         brokers: Mapping[int, B],
         listeners: Mapping[int, BrokerListeners],
         measured: Measured,
-        tell: Tell,
+        report: Report,
         usual: Usual[B],
     ) -> None:
-        """tell: called each time a fault strikes."""
+        """report: called each time a fault strikes."""
         self._rules = Rules()
         self._brokers = brokers
         self._listeners = listeners
         self._measured = measured
-        self._tell = tell
+        self._report = report
         self._usual = usual
         self._faulty = FaultyAnswers(self._rules, self._struck, self._usual)
         self._clock = next(iter(brokers.values())).clock
@@ -89,6 +89,6 @@ class Faults(Generic[B]):
 
     def _struck(self, struck: Struck) -> None:
         logger.log(logging.INFO if struck.times == 1 else logging.DEBUG, "%s", struck)
-        self._tell(struck)
+        self._report(struck)
         if struck.times == struck.fault.times:
             self._switch()

@@ -110,11 +110,11 @@ def _now(
         said = "It is empty." if group.state is State.EMPTY else "Nobody waits."
         return _section_now(tag("p", said), more)
     awaited = [*waits["to_join"], *waits["to_join_first"]]
-    what = "to join"
+    action = "to join"
     if group.state is State.COMPLETING_REBALANCE:
         leads = group.leader in waits["to_sync"]
         awaited = [group.leader] if leads else list(waits["to_sync"])
-        what = "to assign the partitions" if leads else "to ask for its partitions"
+        action = "to assign the partitions" if leads else "to ask for its partitions"
     is_awaited = set(awaited)
     waiting = [each.member_id for each in group.members if each.member_id not in is_awaited]
     until_ms = waits["until_ms"]
@@ -124,7 +124,7 @@ def _now(
         _chips(waiting, names, "waiting"),
         " " + ("waits" if len(waiting) == 1 else "wait") + " for ",
         _chips(awaited, names, "awaited") if awaited else "more members",
-        f" {what}{until}.",
+        f" {action}{until}.",
     )
     because = f"It rebalances because {waits['because']}" if waits["because"] else ""
     return _section_now(sentence, tag("p", because, class_="because"), more)
@@ -144,7 +144,7 @@ def _chips(member_ids: Sequence[str], names: Mapping[str, str], kind: str) -> Ht
     return joined(shown + rest) if shown else Html("nobody")
 
 
-# ---- what was
+# ---- rebalances
 
 
 def _rebalance(it: ShownRebalance) -> Html:
@@ -167,7 +167,7 @@ def _part_row(member: ShownPart, began_ms: int) -> Html:
     return tag(
         "tr",
         tag("th", f"{member['name']}{gone}", scope="row", data_label="Member", title=member["member_id"]),
-        cell("#Heard after", after(member["told_ms"])),
+        cell("#Heard after", after(member["notified_ms"])),
         cell("#Joined after", after(member["joined_ms"])),
         cell("#Assigned after", after(member["assigned_ms"])),
         cell("#Stood still", "–" if member["paused_ms"] is None else duration(member["paused_ms"])),
@@ -187,12 +187,12 @@ def partitions(assignment: Assignment, count: int) -> str:
     return (f"{shown} and {number(more)} more" if more > 0 else shown) or "none"
 
 
-def _more(count: int, what: str) -> Html:
-    """Say how many `what` are not shown; nothing if all are."""
-    return tag("p", f"And {number(count)} more {what}.", class_="none") if count > 0 else NOTHING
+def _more(count: int, kind: str) -> Html:
+    """Say how many things of a kind are not shown; nothing if all are."""
+    return tag("p", f"And {number(count)} more {kind}.", class_="none") if count > 0 else NOTHING
 
 
-# ---- what is
+# ---- members and offsets
 
 
 class _FirstMember(ShownGroupMember):

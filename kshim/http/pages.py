@@ -82,10 +82,10 @@ def state(name: str) -> Html:
     return tag("span", name, class_="state", data_state=name)
 
 
-def search(what: str) -> Html:
+def search(kind: str) -> Html:
     """A search field, hidden at first. page.js shows it, and hides the rows that lack its text."""
     field = tag("input", type="search", id="search", autocomplete="off", spellcheck="false")
-    return tag("p", tag("label", f"Find {what} ", field), class_="search", hidden=True)
+    return tag("p", tag("label", f"Find {kind} ", field), class_="search", hidden=True)
 
 
 async def topics_page(facts: Facts, asked: Asked) -> Answer:

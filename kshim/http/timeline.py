@@ -103,7 +103,7 @@ def _legend() -> Html:
     marks = {
         "holds": "has a partition",
         "waits": "waits for the others, or for its assignment",
-        "told": "learns of the rebalance",
+        "notified": "learns of the rebalance",
         "gone": "is gone",
     }
     return tag(
@@ -306,9 +306,9 @@ def _one_bar(
 
 
 def _marks(row: Row, band: Band, member: ShownPart) -> Iterator[Html]:
-    if member["told_ms"] is not None:
-        x = _n(band.at(member["told_ms"]))
-        yield tag("path", d=f"M{x},{row.y + 2} v{row.height - 4}", class_="told")
+    if member["notified_ms"] is not None:
+        x = _n(band.at(member["notified_ms"]))
+        yield tag("path", d=f"M{x},{row.y + 2} v{row.height - 4}", class_="notified")
     if member["gone"] is not None:
         x = _n(band.at(member["gone_ms"] or band.rebalance["ended_ms"]) - 4)
         y = row.y + row.height // 2 - 4

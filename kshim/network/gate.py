@@ -41,7 +41,7 @@ logger = logging.getLogger(__name__)
 LEAST_BETWEEN_S: Final = 1.0
 """The shortest time between two authentications of a client, as in Kafka."""
 MAX_ELEMENTS: Final = 2_000
-MOST_TOLD: Final = 100
+MOST_SHOWN: Final = 100
 """Limit of a name's characters in the log."""
 _HANDSHAKE: Final = ApiKey.SASL_HANDSHAKE.to_bytes(2)
 _NO_ERROR: Final = b"\0\0"
@@ -53,7 +53,7 @@ Answered = Reply | Promise[Reply]
 
 
 class Stage(Enum):
-    """The progress of an exchange. The values say what is awaited."""
+    """The progress of an exchange. The values say attempt is awaited."""
 
     FIRST = "ApiVersions or SaslHandshake"
     HANDSHAKE = "SaslHandshake, as ApiVersions is answered"
@@ -179,7 +179,7 @@ class Gate:
                 error_code=ErrorCode.UNSUPPORTED_SASL_MECHANISM, mechanisms=tuple(rules.mechanisms)
             )
             enabled = ", ".join(rules.mechanisms)
-            self._tell(Mistake.MECHANISM, header.client_id, mechanism=name[:40], enabled=enabled)
+            self._log_mistake(Mistake.MECHANISM, header.client_id, mechanism=name[:40], enabled=enabled)
             return self._later(_encoded(header, response))
         if self._before is not None and name != self._mechanism_name:
             self._stage = Stage.WRONG_MECHANISM
@@ -194,14 +194,14 @@ class Gate:
         """Answer a token in a SaslAuthenticate. Raises MalformedMessage, Unreadable."""
         header, request = decode_request(frame, MAX_ELEMENTS)
         if not isinstance(request, SaslAuthenticateRequest):
-            self._tell(Mistake.NO_TOKEN, header.client_id, api=_api(header))
+            self._log_mistake(Mistake.NO_TOKEN, header.client_id, api=_api(header))
             return self._later(_illegal_state(header, request))
         try:
             token, lifetime_ms = self._step(bytes(request.auth_bytes), header.client_id)
         except AuthenticationFailed as failure:
-            told = failure.told or self._told_of_wrong_credentials()
+            message = failure.message or self._wrong_credentials()
             code = ErrorCode.SASL_AUTHENTICATION_FAILED
-            refusal = SaslAuthenticateResponse(error_code=code, error_message=told)
+            refusal = SaslAuthenticateResponse(error_code=code, error_message=message)
             return self._fail(failure, header.client_id, _encoded(header, refusal))
         return _encoded(header, SaslAuthenticateResponse(auth_bytes=token, session_lifetime_ms=lifetime_ms))
 
@@ -212,7 +212,7 @@ class Gate:
         try:
             answer, _ = self._step(token, None)
         except AuthenticationFailed as failure:
-            if failure.told:
+            if failure.message:
                 raise
             self._failed(failure, None)
             raise self._silently() from failure
@@ -232,9 +232,9 @@ class Gate:
     def _check_same(self, principal: Principal) -> None:
         before = self._before
         if before is not None and before != principal:
-            told = f"{before.principal_type}.{before.name}: {principal.principal_type}.{principal.name}"
-            told = f"Cannot change principals during re-authentication from {told}"
-            raise AuthenticationFailed("it authenticates again as somebody else", told)
+            change = f"{before.principal_type}.{before.name}: {principal.principal_type}.{principal.name}"
+            message = f"Cannot change principals during re-authentication from {change}"
+            raise AuthenticationFailed("it authenticates again as somebody else", message)
 
     def _enter(self, login: Login, client_id: str | None) -> int:
         context, client = self._context, self._client
@@ -246,7 +246,7 @@ class Gate:
             "%s authenticated %sas %s with %s at listener %s",
             client.named(client_id),
             again,
-            str(client.principal)[:MOST_TOLD],
+            str(client.principal)[:MOST_SHOWN],
             self._mechanism_name,
             context.rules.listener_name,
         )
@@ -293,9 +293,9 @@ class Gate:
         """Count a failure, and log which client has failed."""
         self._context.logins.failed += 1
         user = self._mechanism.user if self._mechanism else ""
-        as_whom = f" as {user[:MOST_TOLD]!r}" if user else ""
+        as_whom = f" as {user[:MOST_SHOWN]!r}" if user else ""
         details = {"mechanism": self._mechanism_name, "as_whom": as_whom, "why": failure}
-        self._tell(Mistake.CREDENTIALS, client_id, **details)
+        self._log_mistake(Mistake.CREDENTIALS, client_id, **details)
 
     def _later(self, last_words: bytes | None) -> Promise[Reply]:
         """Close the connection after the delay, with an answer if there is one."""
@@ -309,12 +309,12 @@ class Gate:
         """Return a refusal that is not logged, because a line about it has been."""
         return Refused(f"{self._client.address}: it failed to authenticate", logging.DEBUG)
 
-    def _told_of_wrong_credentials(self) -> str:
-        what = "authentication" if self._before is None else "re-authentication"
+    def _wrong_credentials(self) -> str:
+        attempt = "authentication" if self._before is None else "re-authentication"
         credentials = f"invalid credentials with SASL mechanism {self._mechanism_name}"
-        return f"Authentication failed during {what} due to {credentials}"
+        return f"Authentication failed during {attempt} due to {credentials}"
 
-    def _tell(self, mistake: Mistake, client_id: str | None, **details: object) -> None:
+    def _log_mistake(self, mistake: Mistake, client_id: str | None, **details: object) -> None:
         """Log a mistake, once for an address, a listener and a client id."""
         listener = self._context.rules.listener_name
         level = self._context.once.level((self._client.host, listener, mistake), client_id)

@@ -82,8 +82,10 @@ class Listener:
         self._entrance.port = self._port
 
     def _advertised(self) -> Endpoint | None:
-        told = self._config.advertised or self._config.named
-        return told and Endpoint(told.host or socket.getfqdn(), told.port or self.address.port)
+        advertised = self._config.advertised or self._config.named
+        return advertised and Endpoint(
+            advertised.host or socket.getfqdn(), advertised.port or self.address.port
+        )
 
     def close(self) -> Deferred[None]:
         """Accept no more connections. Fires when the port is free."""

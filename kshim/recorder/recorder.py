@@ -78,18 +78,18 @@ class Recorder:
         """The number of the last event; 0 before the first."""
         self._watchers: dict[object, Callable[[Event], object]] = {}
 
-    def add(self, what: object) -> None:
+    def add(self, report: object) -> None:
         """Keep something that has just happened, and call the watchers.
 
         Its str() becomes the event's text; its `kind`, `group_id` and `shard`, if it has them, the event's
         fields.
         """
         self.last_number += 1
-        if isinstance(what, Rebalance):
-            self._keep(_Kept(self.last_number, what, what.size))
-        kind, group_id = getattr(what, "kind", "other"), getattr(what, "group_id", "")
-        shard = getattr(what, "shard", None)
-        event = Event(self.last_number, self._now_ms(), kind, group_id, str(what)[:MOST_TEXT], shard)
+        if isinstance(report, Rebalance):
+            self._keep(_Kept(self.last_number, report, report.size))
+        kind, group_id = getattr(report, "kind", "other"), getattr(report, "group_id", "")
+        shard = getattr(report, "shard", None)
+        event = Event(self.last_number, self._now_ms(), kind, group_id, str(report)[:MOST_TEXT], shard)
         self._keep_event(event)
         for watcher in tuple(self._watchers.values()):
             watcher(event)

@@ -37,7 +37,7 @@ class ShownPart(ShownMember):
 
     name: str
     offers: Sequence[str]
-    told_ms: int | None
+    notified_ms: int | None
     joined_ms: int | None
     synced_ms: int | None
     assigned_ms: int | None
@@ -165,7 +165,7 @@ def _part(rebalance: Rebalance, part: Part, name: str, paused_ms: int | None) ->
         "instance_id": member["instance_id"],
         "name": name,
         "offers": [name.decode() for name in split_names(part.offers)],
-        "told_ms": _time(part.told_ms),
+        "notified_ms": _time(part.notified_ms),
         "joined_ms": _time(part.joined_ms),
         "synced_ms": _time(part.synced_ms),
         "assigned_ms": _time(part.assigned_ms),

@@ -121,9 +121,9 @@ def _waiting(rebalance: Rebalance, names: Mapping[str, str]) -> Iterator[str]:
 
 
 def _why_late(rebalance: Rebalance, part: Part) -> str:
-    if part.told_ms == NEVER_MS or part.joined_ms - rebalance.began_ms < NOTICEABLE_MS:
+    if part.notified_ms == NEVER_MS or part.joined_ms - rebalance.began_ms < NOTICEABLE_MS:
         return ""
-    heard_ms, needed_ms = part.told_ms - rebalance.began_ms, part.joined_ms - part.told_ms
+    heard_ms, needed_ms = part.notified_ms - rebalance.began_ms, part.joined_ms - part.notified_ms
     if needed_ms >= max(heard_ms, NOTICEABLE_MS):
         return f": it heard of the rebalance after {seconds(heard_ms)}, and took {seconds(needed_ms)} to join"
     return f": it heard of the rebalance only after {seconds(heard_ms)}, with its heartbeat"

@@ -57,15 +57,15 @@ class RebalanceTopic:
         self._waiting_bytes = 0
         self._is_writing = False
 
-    def add(self, what: object) -> None:
+    def add(self, report: object) -> None:
         """Write a rebalance; ignore anything else that the server reports."""
-        if not isinstance(what, Rebalance):
+        if not isinstance(report, Rebalance):
             return
-        size = what.size
+        size = report.size
         if len(self._waiting) >= MOST_WAITING or self._waiting_bytes + size > MOST_WAITING_BYTES:
-            logger.warning("%s: dropped a rebalance of group %s: too many at once", TOPIC, what.group_id)
+            logger.warning("%s: dropped a rebalance of group %s: too many at once", TOPIC, report.group_id)
             return
-        self._waiting.append(what)
+        self._waiting.append(report)
         self._waiting_bytes += size
         if not self._is_writing:
             self._is_writing = True

@@ -40,7 +40,7 @@ class GroupOffset(NamedTuple):
 
 
 @contextmanager
-def _told(bootstrap: str) -> Iterator[None]:
+def _kafka_errors(bootstrap: str) -> Iterator[None]:
     """Raise errors of the Kafka client as PipelineError within the block."""
     try:
         yield
@@ -72,7 +72,7 @@ def partition_count(bootstrap: str, topic: str) -> int:
 
     Raises PipelineError if no server answers.
     """
-    with _told(bootstrap), _consumer(bootstrap) as consumer:
+    with _kafka_errors(bootstrap), _consumer(bootstrap) as consumer:
         return len(consumer.partitions_for_topic(topic) or ())
 
 
@@ -82,7 +82,7 @@ def record_count(bootstrap: str, topic: str) -> int:
 
     Raises PipelineError if no server answers.
     """
-    with _told(bootstrap), _consumer(bootstrap) as consumer:
+    with _kafka_errors(bootstrap), _consumer(bootstrap) as consumer:
         partitions = [TopicPartition(topic, index) for index in consumer.partitions_for_topic(topic) or ()]
         starts, ends = consumer.beginning_offsets(partitions), consumer.end_offsets(partitions)
     return int(sum(ends.values()) - sum(starts.values()))
@@ -95,7 +95,7 @@ def end_offsets(
 
     topics: None for all topics of the cluster. Topics that do not exist are left out.
     """
-    with _told(bootstrap), _consumer(bootstrap, isolation_level=isolation_level) as consumer:
+    with _kafka_errors(bootstrap), _consumer(bootstrap, isolation_level=isolation_level) as consumer:
         topics = consumer.topics() if topics is None else topics
         partitions = [
             TopicPartition(topic, index)
@@ -118,7 +118,7 @@ def ends_at(
     ends: dict[tuple[str, int], list[int]] = {at: [] for at in now}
     if not ends:
         return ends
-    with _told(bootstrap), _consumer(bootstrap) as consumer:
+    with _kafka_errors(bootstrap), _consumer(bootstrap) as consumer:
         for time_ms in times_ms:
             asked = {TopicPartition(*at): time_ms for at in ends}
             found = consumer.offsets_for_times(asked)
@@ -130,7 +130,7 @@ def ends_at(
 
 def oldest_record_ms(bootstrap: str, topic: str) -> int | None:
     """The timestamp of the oldest record of a topic, in ms; None if the topic has no records."""
-    with _told(bootstrap), _consumer(bootstrap) as consumer:
+    with _kafka_errors(bootstrap), _consumer(bootstrap) as consumer:
         partitions = [TopicPartition(topic, index) for index in consumer.partitions_for_topic(topic) or ()]
         starts = consumer.beginning_offsets(partitions)
         ends = consumer.end_offsets(partitions)
@@ -146,7 +146,7 @@ def record_times(bootstrap: str, positions: Iterable[Position]) -> dict[Position
     """
     times: dict[Position, int] = {}
     with (
-        _told(bootstrap),
+        _kafka_errors(bootstrap),
         _consumer(
             bootstrap,
             auto_offset_reset="earliest",
@@ -178,7 +178,7 @@ def _rounds(positions: Iterable[Position]) -> Iterator[dict[TopicPartition, Posi
 
 def committed(bootstrap: str, group_id: str) -> dict[tuple[str, int], int]:
     """The committed offsets of a group, by (topic, partition)."""
-    with _told(bootstrap), _admin(bootstrap) as admin:
+    with _kafka_errors(bootstrap), _admin(bootstrap) as admin:
         offsets = admin.list_group_offsets([group_id])[group_id]
     return {(at.topic, at.partition): found.offset for at, found in offsets.items()}
 
@@ -194,7 +194,7 @@ def commit_offsets(
         TopicPartition(it.topic, it.partition): OffsetAndMetadata(it.offset, it.metadata, it.leader_epoch)
         for it in offsets
     }
-    with _told(bootstrap), _admin(bootstrap) as admin:
+    with _kafka_errors(bootstrap), _admin(bootstrap) as admin:
         outcome = admin.alter_group_offsets(group_id, wanted)
     return {(at.topic, at.partition): _error_name(error) for at, error in outcome.items()}
 

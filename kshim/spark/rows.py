@@ -152,8 +152,8 @@ def _flat(rows: DataFrame, only: str | None) -> DataFrame:
     unread = ~tombstone & ~fn.col("is_commit") & fn.col("state").isNull()
     error = fn.when(fn.col("kind") == OTHER, _why_no_key()).when(unread, _why_no_value())
     kept = (fn.when(fn.col("error").isNotNull(), fn.col(name)).alias(name) for name in ("key", "value"))
-    told = rows.withColumn("error", error)
-    return told.select("kind", "group", *_OF_OFFSETS, *_RARELY, *of_group, *common, "error", *kept)
+    checked = rows.withColumn("error", error)
+    return checked.select("kind", "group", *_OF_OFFSETS, *_RARELY, *of_group, *common, "error", *kept)
 
 
 def _why_no_key() -> Column:

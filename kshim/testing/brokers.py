@@ -51,8 +51,8 @@ NO_LEADER = -1
 class Refused(Exception):
     """A broker refused a request. `error_code` is Kafka's error code."""
 
-    def __init__(self, what: str, error_code: ErrorCode, message: str | None = None) -> None:
-        super().__init__(f"{what}: {error_code.name}{f': {message}' if message else ''}")
+    def __init__(self, operation: str, error_code: ErrorCode, message: str | None = None) -> None:
+        super().__init__(f"{operation}: {error_code.name}{f': {message}' if message else ''}")
         self.error_code = error_code
 
 
@@ -90,13 +90,13 @@ class Deadline:
             time.sleep(POLL_S)
 
 
-def check(what: str, error_code: int, message: str | None = None) -> None:
+def check(operation: str, error_code: int, message: str | None = None) -> None:
     """Raise Again for an error that Kafka calls retriable, Refused for any other."""
     error = ErrorCode(error_code)
     if error.retriable:
-        raise Again(f"{what}: {error.name}{f': {message}' if message else ''}")
+        raise Again(f"{operation}: {error.name}{f': {message}' if message else ''}")
     if error is not ErrorCode.NONE:
-        raise Refused(what, error, message)
+        raise Refused(operation, error, message)
 
 
 class TopicMetadata(NamedTuple):

@@ -238,11 +238,11 @@ class Cluster:
         with Brokers(self.bootstrap, Deadline(timeout_s)) as brokers:
             return brokers.deadline.until_done(lambda: step(brokers))
 
-    def _wait(self, what: str, group: str, timeout_s: float, step: Callable[[Brokers], T]) -> T:
+    def _wait(self, failure: str, group: str, timeout_s: float, step: Callable[[Brokers], T]) -> T:
         try:
             return self._once_reached(timeout_s, step)
         except TimeoutError as error:
-            raise TimeoutError(f"{what}; {error}{self._more_about(group)}") from None
+            raise TimeoutError(f"{failure}; {error}{self._more_about(group)}") from None
 
     def _more_about(self, group: str) -> str:
         """More text for the TimeoutError of a call that has waited for a group in vain."""

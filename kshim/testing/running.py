@@ -32,7 +32,7 @@ FOR_TESTS: Final = {"flush.policy": "os"}
 """Properties of a test's server. It does not wait for the disk: tests do not lose power, and `kill` does not
 lose what was written.
 """
-LINES_TOLD = 5
+LINES_SHOWN = 5
 
 
 class NotStarted(Exception):
@@ -305,15 +305,15 @@ class Kshim(Cluster):
             found = self._ask("explain-group", group) or {}
         except ControlError as error:
             return f"\n  {error}"
-        told = {
+        waits = {
             "it rebalances because": found.get("because"),
             "have not joined since": ", ".join(found.get("to_join", ())),
             "were given an id, and have not joined with it": ", ".join(found.get("to_join_first", ())),
             "have not sent SyncGroup": ", ".join(found.get("to_sync", ())),
         }
-        lines = [f"{what}: {names}" for what, names in told.items() if names]
+        lines = [f"{what}: {names}" for what, names in waits.items() if names]
         logged = [line for line in self.log.splitlines() if f"group {group}: " in line]
-        return "".join(f"\n  {line}" for line in lines + logged[-LINES_TOLD:])
+        return "".join(f"\n  {line}" for line in lines + logged[-LINES_SHOWN:])
 
 
 def _time(now: Now) -> datetime:

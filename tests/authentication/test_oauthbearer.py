@@ -73,7 +73,7 @@ def test_a_refused_token_is_told_and_then_given_up(claims: dict[str, Any], why: 
     assert exchange.step(message(unsecured(**claims)), NOW_MS) == Answer(INVALID.encode())
     with pytest.raises(AuthenticationFailed, match=why) as failed:
         exchange.step(b"\x01", NOW_MS)
-    assert failed.value.told == INVALID
+    assert failed.value.message == INVALID
 
 
 def test_a_second_token_may_follow_a_refused_one() -> None:
@@ -117,7 +117,7 @@ def test_a_malformed_message(token: bytes) -> None:
 def test_nobody_acts_for_another() -> None:
     with pytest.raises(AuthenticationFailed) as failed:
         bearer().step(message(unsecured(), "bob"), NOW_MS)
-    assert "authorization id (bob)" in failed.value.told
+    assert "authorization id (bob)" in failed.value.message
 
 
 # ---- signed

@@ -38,5 +38,5 @@ def test_who_knows_the_password_comes_in(token: str, name: str) -> None:
 def test_others_do_not(token: bytes, told: str) -> None:
     with pytest.raises(AuthenticationFailed) as failed:
         Plain(PASSWORDS).step(token, 0)
-    assert failed.value.told == told
+    assert failed.value.message == told
     assert "wonder" not in str(failed.value)

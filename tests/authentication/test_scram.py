@@ -50,7 +50,7 @@ def test_a_wrong_password_fails_as_an_unknown_user(scram: Scram) -> None:
     assert scram.step(FIRST, 0) == Answer(CHALLENGE)
     with pytest.raises(AuthenticationFailed) as failed:
         scram.step(FINAL, 0)
-    assert (str(failed.value), failed.value.told) == ("unknown user or wrong password", "")
+    assert (str(failed.value), failed.value.message) == ("unknown user or wrong password", "")
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_a_wrong_password_fails_as_an_unknown_user(scram: Scram) -> None:
 def test_a_first_message_is_refused(first: str, told: str) -> None:
     with pytest.raises(AuthenticationFailed) as failed:
         exchange().step(first.encode(), 0)
-    assert failed.value.told == told
+    assert failed.value.message == told
 
 
 @pytest.mark.parametrize(

@@ -108,7 +108,7 @@ def test_numbers_and_durations_for_people() -> None:
 
 
 def member(name: str, before: Any, after: Any, **facts: Any) -> dict[str, Any]:
-    times = {"told_ms": None, "joined_ms": 1000, "assigned_ms": 1100, "gone": None, "gone_ms": None}
+    times = {"notified_ms": None, "joined_ms": 1000, "assigned_ms": 1100, "gone": None, "gone_ms": None}
     who = {"member_id": f"{name}-id", "client_id": name, "host": "10.0.0.1", "instance_id": None}
     return {**who, **times, "paused_ms": None, "before": before, "after": after, **facts}
 

@@ -168,8 +168,8 @@ class TestPass:
         for number in range(200):
             reactor.result(store.log.append(1, one(b"%d" % (number % 20), b"%d" % number), now_ms=0))
         rounds = []
-        tell = store.log.tell
-        monkeypatch.setattr(store.log, "tell", lambda news: (rounds.append(news), tell(news)))
+        take = store.log.take
+        monkeypatch.setattr(store.log, "take", lambda news: (rounds.append(news), take(news)))
         store.log.configure(1, Cleanup(DEFAULTS))
         reactor.result(store.log.append(1, one(b"0", b"200"), now_ms=0))
         await_passes(store, reactor)

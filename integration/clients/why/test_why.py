@@ -147,7 +147,7 @@ def test_each_cause(members: Members, capfd: pytest.CaptureFixture[str]) -> None
     joined = happens(members, JOINED, lambda: members.new("librdkafka", LIBRDKAFKA))
     rdkafka = joined["member"]["member_id"]
     assert moved_between(joined, python, rdkafka) == PARTITIONS // 2
-    assert joined["members"][0]["joined_ms"] >= joined["members"][0]["told_ms"] >= joined["began_ms"]
+    assert joined["members"][0]["joined_ms"] >= joined["members"][0]["notified_ms"] >= joined["began_ms"]
 
     joined = happens(members, JOINED, lambda: members.new("java", JAVA))
     java = joined["member"]["member_id"]

@@ -12,7 +12,7 @@ from schemas.messages.list_groups import ListedGroup, ListGroupsRequest
 
 TYPE = "classic"
 FIRST_VERSION_WITH_GROUP_ID_NOT_FOUND = 6
-LONGEST_TOLD = 10_000
+LONGEST_SHOWN = 10_000
 """How many characters of a group id an error message may repeat; the message is at most 32767 bytes long."""
 
 
@@ -49,7 +49,7 @@ def describe_absent(group_id: str, api_version: int, *, is_of_another_kind: bool
         group_id=group_id,
         group_state=State.DEAD,
         error_code=ErrorCode.GROUP_ID_NOT_FOUND,
-        error_message=f"Group {group_id[:LONGEST_TOLD]} {reason}.",
+        error_message=f"Group {group_id[:LONGEST_SHOWN]} {reason}.",
     )
 
 

@@ -51,7 +51,7 @@ def heartbeat(timers: Timers, now_ms: int, group: ClassicGroup, request: Heartbe
     member = group.members[request.member_id]
     timers.arm(member.timer, now_ms + member.session_timeout_ms)
     if answer is not ErrorCode.NONE and group.rebalance is not None:
-        group.rebalance.told(member.member_id, now_ms)
+        group.rebalance.notified(member.member_id, now_ms)
     return answer
 
 

@@ -48,7 +48,7 @@ def release_heartbeat(draft: Draft, group: ClassicGroup, member: Member) -> None
         return
     if group.state is State.PREPARING_REBALANCE:
         assert group.rebalance is not None
-        group.rebalance.told(member.member_id, draft.now_ms)
+        group.rebalance.notified(member.member_id, draft.now_ms)
         answer_heartbeat(draft, member, ErrorCode.REBALANCE_IN_PROGRESS)
     else:
         answer_heartbeat(draft, member, ErrorCode.NONE)

@@ -61,7 +61,7 @@ class Part:
     """The metadata that it joined with, for the protocol that was chosen."""
     offers: bytes = b""
     """The names of the protocols that it joined with, in its order of preference; see `Protocols`."""
-    told_ms: int = NEVER_MS
+    notified_ms: int = NEVER_MS
     """When it was answered REBALANCE_IN_PROGRESS."""
     joined_ms: int = NEVER_MS
     synced_ms: int = NEVER_MS
@@ -177,11 +177,11 @@ class Rebalance:
             found = self.parts[member.member_id] = Part(who(member), before=member.holds)
         return found
 
-    def told(self, member_id: str, now_ms: int) -> None:
+    def notified(self, member_id: str, now_ms: int) -> None:
         """Note that a member was answered REBALANCE_IN_PROGRESS; the first time counts."""
         part = self.parts.get(member_id)
-        if part is not None and part.told_ms == NEVER_MS:
-            part.told_ms = now_ms
+        if part is not None and part.notified_ms == NEVER_MS:
+            part.notified_ms = now_ms
 
     @property
     def evicted(self) -> tuple[str, ...]:

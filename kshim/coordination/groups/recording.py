@@ -46,7 +46,7 @@ def begins(
         if member.parked_join is not None:
             part.joined_ms = draft.now_ms
         if member.parked_sync is not None:
-            record.told(member.member_id, draft.now_ms)
+            record.notified(member.member_id, draft.now_ms)
     group.rebalance = record
     _take_departed(group, record)
 

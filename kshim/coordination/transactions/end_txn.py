@@ -50,10 +50,10 @@ def end_v2(
     if isinstance(answer, ErrorCode):
         return None, EndTxnResponse(error_code=answer)
     if answer is Action.REPEAT:
-        return None, _told(transaction)
+        return None, _response(transaction)
     next_producer_id = new_producer_id() if transaction.is_epoch_exhausted else NO_PRODUCER_ID
     ending = transaction.ending(_outcome(request), 2, now_ms, next_producer_id)
-    return ending, _told(ending.completed(now_ms))
+    return ending, _response(ending.completed(now_ms))
 
 
 def _asked(transaction: Transaction, request: EndTxnRequest) -> Asked | ErrorCode:
@@ -77,5 +77,5 @@ def _outcome(request: EndTxnRequest) -> State:
     return State.PREPARE_COMMIT if request.committed else State.PREPARE_ABORT
 
 
-def _told(transaction: Transaction) -> EndTxnResponse:
+def _response(transaction: Transaction) -> EndTxnResponse:
     return EndTxnResponse(producer_id=transaction.producer_id, producer_epoch=transaction.producer_epoch)

@@ -80,8 +80,8 @@ class Shard:
         if isinstance(following, ErrorCode):
             return self._reply(caller, refuse(request, caller, following))
         if following.state is State.PREPARE_ABORT:
-            told = refuse(request, caller, ErrorCode.CONCURRENT_TRANSACTIONS)
-            return self._ending(caller, transactional_id, following, told)
+            refusal = refuse(request, caller, ErrorCode.CONCURRENT_TRANSACTIONS)
+            return self._ending(caller, transactional_id, following, refusal)
         response = InitProducerIdResponse(
             producer_id=following.producer_id, producer_epoch=following.producer_epoch
         )

@@ -6,7 +6,7 @@ const live = document.getElementById("live");
 const POLL_MS = 2000;
 const SETTLE_MS = 150;
 
-function tell(is_live, text) {
+function showLive(is_live, text) {
   if (live.dataset.live === is_live) return;
   live.dataset.live = is_live;
   live.textContent = text;
@@ -92,9 +92,9 @@ async function fetch_again() {
   try {
     const answer = await fetch(location.href.split("#")[0]);
     if (answer.ok) replace_main(new DOMParser().parseFromString(await answer.text(), "text/html"));
-    tell("yes", "live");
+    showLive("yes", "live");
   } catch {
-    tell("no", "the server does not answer");
+    showLive("no", "the server does not answer");
   } finally {
     fetching = false;
   }
@@ -160,7 +160,7 @@ document.addEventListener("keydown", (event) => {
   }
 });
 
-// ---- being told
+// ---- live updates
 
 function listen() {
   const [kind, ...name] = main.dataset.live.split(" ");
@@ -170,8 +170,8 @@ function listen() {
   }
   const of_group = kind === "group" ? `?group=${encodeURIComponent(name.join(" "))}` : "";
   const events = new EventSource(`/events${of_group}`);
-  events.addEventListener("open", () => tell("yes", "live"));
-  events.addEventListener("error", () => tell("no", "the server does not answer"));
+  events.addEventListener("open", () => showLive("yes", "live"));
+  events.addEventListener("error", () => showLive("no", "the server does not answer"));
   if (kind === "groups") {
     events.addEventListener("groups", (event) => show_groups(JSON.parse(event.data)));
   } else {

@@ -30,7 +30,7 @@ STEPS = 120
 MOST_GROUPS = 24
 MOST_ROWS = 100
 
-Tell = Callable[[str], None]
+ShowStep = Callable[[str], None]
 
 
 def gather(
@@ -39,27 +39,27 @@ def gather(
     topic: str,
     asked: Asked,
     last_s: float | None,
-    tell: Tell = lambda _: None,
+    show_step: ShowStep = lambda _: None,
 ) -> Report:
     """Make the report on all groups at `bootstrap`, for the whole log or for the last `last_s` seconds.
 
-    topic: the coordinator's log. tell: called with a text about the present step. Raises PipelineError.
+    topic: the coordinator's log. show_step: called with a text about the present step. Raises PipelineError.
     """
     now_ms = int(time.time() * 1000)
-    tell(f"reading {topic} of {bootstrap}")
+    show_step(f"reading {topic} of {bootstrap}")
     log = read_offsets_log(spark, bootstrap, topic=topic)
     oldest_ms = oldest_record_ms(bootstrap, topic) or now_ms - 1000
     began_ms = oldest_ms if last_s is None else max(oldest_ms, now_ms - round(last_s * 1000))
     steps = Steps(began_ms, max(now_ms, began_ms + STEPS), STEPS)
     by_step = commits_by_step(decode(log, OFFSET), steps).cache()
-    tell("commits: counting and sorting them")
+    show_step("commits: counting and sorting them")
     totals = by_step.groupBy("group").agg(fn.sum("commits").alias("commits")).cache()
     counted = totals.agg(fn.count("*").alias("groups"), fn.sum("commits").alias("commits")).collect()[0]
-    tell("lag: how far each group is behind")
+    show_step("lag: how far each group is behind")
     latest = latest_of(by_step).cache()
     behind, topics = _behind(spark, bootstrap, latest, asked.stuck_for_s)
     lag = lag_by_step(by_step, read_ends_by_step(spark, bootstrap, topics, steps), steps).cache()
-    tell("rebalances: when, and why")
+    show_step("rebalances: when, and why")
     known = read_reasons(spark, bootstrap)
     began = fn.unix_millis("began") >= began_ms
     begun = rebalances(decode(log, GROUP)).where(began)

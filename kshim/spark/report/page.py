@@ -70,10 +70,10 @@ def _attention(report: Report) -> str:
         f"Flapping: {asked.at_least} rebalances or more within {escape(asked.within)}."
     )
     if not found:
-        told = "<p>No group is stuck, and none is flapping.</p>"
+        list_ = "<p>No group is stuck, and none is flapping.</p>"
     else:
-        told = f'<ul class="attention">{"".join(f"<li>{line}</li>" for line in found)}</ul>'
-    return f'<h2>What needs attention</h2>\n{told}\n<p class="quiet">{meant}</p>'
+        list_ = f'<ul class="attention">{"".join(f"<li>{line}</li>" for line in found)}</ul>'
+    return f'<h2>What needs attention</h2>\n{list_}\n<p class="quiet">{meant}</p>'
 
 
 def _stuck(rows: Sequence[Behind]) -> list[str]:

@@ -244,7 +244,7 @@ class EmbeddedLog:
     def failed(self) -> None:
         self._partitions.clear()
 
-    def tell(self, news: object) -> None:
+    def take(self, news: object) -> None:
         if isinstance(news, Pass):
             self._compacted(news)
         elif isinstance(news, Expired):

@@ -59,7 +59,7 @@ class Ledger(Protocol):
     def failed(self) -> None:
         """Go back to the durable state: none of the queued writes will become durable."""
 
-    def tell(self, news: object) -> None:
+    def take(self, news: object) -> None:
         """Called with the result of a step of a chore."""
 
 
@@ -303,7 +303,7 @@ class Writer:
             self._rested_at = time.monotonic() + RETRY_S
             return
         if news is not None:
-            self._reactor.callFromThread(self._ledger.tell, news)
+            self._reactor.callFromThread(self._ledger.take, news)
         now = time.monotonic()
         self._rested_at = now + PAUSES * (now - started_at)
 

@@ -37,7 +37,7 @@ from schemas.messages.offset_commit import OffsetCommitRequest, OffsetCommitRequ
 from schemas.messages.txn_offset_commit import TxnOffsetCommitRequest
 
 TYPE = "consumer"
-LONGEST_TOLD = 10_000
+LONGEST_SHOWN = 10_000
 """How many characters of a group id an error message may repeat; the message is at most 32767 bytes long."""
 
 
@@ -230,7 +230,7 @@ def _gives_way(classic: ClassicGroup | None) -> bool:
 
 
 def _no_group(group_id: str, classic: ClassicGroup | None, *, joins_or_stays: bool) -> Refused:
-    name = group_id[:LONGEST_TOLD]
+    name = group_id[:LONGEST_SHOWN]
     if classic is not None:
         message = f"Group {name} is not a consumer group."
     else:
