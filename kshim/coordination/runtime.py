@@ -95,8 +95,8 @@ class Runtime:
         """clock: gives the time that is passed to the coordinator. People may hold it or move it ahead; turns
         and retries go by the loader's clock. end: called with each ending of a decision, once it is durable.
         loader: shared with other runtimes. announce: called with every report. may_answer: returns True while
-        it is sure that no other process leads the shard; else the shard's replies wait for an append, if need
-        be of no records. None stands for always sure.
+        it is sure that no other process leads the shard; else the shard's replies wait for an append, or for
+        the journal to prove it. None stands for always sure.
         """
         self._coordinator = coordinator
         self._journal = journal
@@ -330,6 +330,8 @@ class Runtime:
         self._in_flight[lead.shard] += 1
         if append.marker is not None:
             appended = self._journal.end_transaction(lead.shard, append.marker)
+        elif not append.entries:
+            appended = self._journal.prove_leadership(lead.shard)
         else:
             producer = append.producer or NO_PRODUCER
             appended = self._journal.append(lead.shard, append.entries, self._now_ms(), producer=producer)

@@ -299,10 +299,14 @@ class Journal(Protocol):
         *,
         producer: tuple[int, int] = NO_PRODUCER,
     ) -> Deferred[object]:
-        """Append (key, value) records, as in a `JournalBatch`. Fires when they are durable; errbacks
-        StorageError.
+        """Append one or more (key, value) records, as in a `JournalBatch`. Fires when they are durable;
+        errbacks StorageError.
+        """
+        ...
 
-        Without records it fires when it is certain that no other process appends to the shard.
+    def prove_leadership(self, shard: int) -> Deferred[object]:
+        """Fire when it is certain that no other process has appended to the shard before this call; errback
+        StorageError if that is not so, or cannot be found out.
         """
         ...
 

@@ -86,7 +86,7 @@ class OffsetRequests:
         return run(self._answer_proven(asked, open_in))
 
     async def _answer_proven(self, asked: Asked, shards: Iterable[int]) -> Reply:
-        proofs = [self._shards.journal.append(shard, (), 0) for shard in shards]
+        proofs = [self._shards.journal.prove_leadership(shard) for shard in shards]
         await DeferredList(proofs, consumeErrors=True)
         return await settled(self._answer_here(asked))
 

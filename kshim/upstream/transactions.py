@@ -88,7 +88,7 @@ class UpstreamTransactions:
         Raises LinkError, StorageError.
         """
         producer = transaction.producer_id, transaction.producer_epoch
-        await self._shards.journal.append(shard, (), 0)
+        await self._shards.journal.prove_leadership(shard)
         if self._shards.is_open(shard, *producer):
             return ErrorCode.NONE  # the coordinator has agreed before
         for _ in range(TRIES):
@@ -99,7 +99,7 @@ class UpstreamTransactions:
             error = await _ask(link, transaction, self._shards.topic, shard)
             if error is not ErrorCode.NONE:
                 return error
-            await self._shards.journal.append(shard, (), 0)
+            await self._shards.journal.prove_leadership(shard)
             if self._shards.last_marker(shard, transaction.producer_id) == before:
                 return ErrorCode.NONE
             if transaction.verify_only:

@@ -50,6 +50,9 @@ class HeldJournal:
     ) -> Deferred[None]:
         return self._write(shard, JournalBatch(tuple(records), producer))
 
+    def prove_leadership(self, shard: int) -> Deferred[None]:
+        return self._write(shard, JournalBatch(()))
+
     def end_transaction(self, shard: int, marker: EndTxnMarker) -> Deferred[None]:
         return self._write(shard, marker)
 

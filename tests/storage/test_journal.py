@@ -49,8 +49,8 @@ def test_records_are_kept_as_kafka_keeps_them(journal: LogJournal, store: Store,
     assert list(records(batch)) == [Record(0, 1234, b"a", b"1"), Record(1, 1234, b"b", None)]
 
 
-def test_nothing_to_append(journal: LogJournal, store: Store, reactor: Reactor) -> None:
-    assert reactor.result(journal.append(0, [], 10)) is None
+def test_a_leader_needs_no_proof(journal: LogJournal, store: Store, reactor: Reactor) -> None:
+    assert reactor.result(journal.prove_leadership(0)) is None
     assert store.log.offsets(SHARDS[0]).log_end_offset == 0
 
 

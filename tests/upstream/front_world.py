@@ -100,7 +100,7 @@ class Shards:
     def has_open_transactions(self, shard: int) -> bool:
         return shard in self.open
 
-    def append(self, shard: int, records: tuple[()], now_ms: int) -> Deferred[None]:
+    def prove_leadership(self, shard: int) -> Deferred[None]:
         assert shard in self.open
         return self.read
 

@@ -89,7 +89,7 @@ class Shards:
         self.is_led = True
         self.looks = 0
 
-    def append(self, shard: int, records: tuple[()], now_ms: int) -> Deferred[None]:
+    def prove_leadership(self, shard: int) -> Deferred[None]:
         self.looks += 1
         if not self.is_led:
             return fail(StorageError("the shard is not led here"))

@@ -72,7 +72,7 @@ class Shard:
     def append(self, entries: Sequence[Entry], producer: Sequence[int] = NO_PRODUCER) -> Deferred[None]:
         """See `Journal.append`."""
         if self._tenure is None:
-            return fail(StorageError("the shard is not led here"))
+            return fail(_not_led())
         durable: Deferred[None] = Deferred()
         if producer != NO_PRODUCER:
             entries = self.transactions.pending(producer, entries)
@@ -82,6 +82,15 @@ class Shard:
         self._waiting[self._tenure.append(entries, self._world.now_ms())] = durable
         self._go_on(self._tenure)
         return durable
+
+    def prove_leadership(self) -> Deferred[None]:
+        """See `Journal.prove_leadership`."""
+        if self._tenure is None:
+            return fail(_not_led())
+        proven: Deferred[None] = Deferred()
+        self._waiting[self._tenure.prove(self._world.now_ms())] = proven
+        self._go_on(self._tenure)
+        return proven
 
     def _place(self, producer_id: int, durable: Deferred[None]) -> None:
         """Count an append of a producer's pending offsets, until it is done."""
@@ -269,6 +278,10 @@ class Shard:
             released.callback(None)
         if self._is_wanted:
             self._begin(after_s=0 if released is not None else OVERTAKEN_S)
+
+
+def _not_led() -> StorageError:
+    return StorageError("the shard is not led here")
 
 
 def _left_to_the_next_leader(failure: Failure) -> None:

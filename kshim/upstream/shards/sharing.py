@@ -236,7 +236,7 @@ class SharedShards:
         of_shard = self._shards[shard]
         if of_shard.may_answer():
             return succeed(True)
-        return of_shard.append(()).addCallbacks(lambda _: of_shard.may_answer(), _not_led)
+        return of_shard.prove_leadership().addCallbacks(lambda _: of_shard.may_answer(), _not_led)
 
     def leader(self, shard: int) -> Fellow | None:
         """Return the process that has to lead the shard; None if this one is alone."""
@@ -271,9 +271,13 @@ class SharedShards:
     ) -> Deferred[Any]:
         """See `Journal.append`."""
         durable = self._shards[shard].append(records, producer)
-        if records and producer == NO_PRODUCER and self._mirrored is not None:
+        if producer == NO_PRODUCER and self._mirrored is not None:
             durable.addCallback(lambda _: self._note(shard, records))
         return durable
+
+    def prove_leadership(self, shard: int) -> Deferred[Any]:
+        """See `Journal.prove_leadership`."""
+        return self._shards[shard].prove_leadership()
 
     def _note(self, shard: int, records: Sequence[tuple[bytes, bytes | None]]) -> None:
         """Copy offsets to the upstream, unless the shard was released: then its next leader does."""

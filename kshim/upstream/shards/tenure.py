@@ -46,7 +46,7 @@ LAST_SEQUENCE = 2**31 - 1
 Entry = tuple[bytes, bytes | None]
 """Key and value of a record."""
 Token = int
-"""A number for each call of `append`. Tokens are settled in order."""
+"""A number for each call of `append` and `prove`. Tokens are settled in order."""
 
 
 class Outgoing(NamedTuple):
@@ -126,7 +126,7 @@ class Tenure:
         return not self.over and now_ms < self._proven_ms + self._lease_ms
 
     def append(self, entries: Sequence[Entry], now_ms: int) -> Token:
-        """Append records, in as few batches as possible. Without records, prove that nobody else leads."""
+        """Append one or more records, in as few batches as possible."""
         size = sum(map(_size, entries))
         if size <= self._batch_bytes:
             return self._wait(entries, size, now_ms)
@@ -134,6 +134,10 @@ class Tenure:
         for some, some_bytes in _pieces(entries, self._batch_bytes):
             token = self._wait(some, some_bytes, now_ms)
         return token
+
+    def prove(self, now_ms: int) -> Token:
+        """Prove that nobody else led the shard at `now_ms`, by the next append or question."""
+        return self._wait((), 0, now_ms)
 
     def _wait(self, entries: Sequence[Entry], size: int, now_ms: int) -> Token:
         self._tokens += 1

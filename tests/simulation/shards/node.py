@@ -126,7 +126,7 @@ class Node:
             self._tell(self.name, "reads at once", self.value)
             reply(self.value or b"")
         else:
-            self._replies[tenure.append((), self.now_ms())] = (reply, self.value or b"")
+            self._replies[tenure.prove(self.now_ms())] = (reply, self.value or b"")
             self._go_on()
 
     def crash(self) -> None:

@@ -402,7 +402,7 @@ class Node:
 
     def _read_knowing(self, *, is_stable: bool, reply: Reply) -> None:
         if self.shards.has_open_transactions(0):
-            caught_up = self.shards.append(0, (), 0)
+            caught_up = self.shards.prove_leadership(0)
             caught_up.addBoth(lambda _: self._read(is_stable=is_stable, reply=reply)).addErrback(_raise)
         else:
             self._read(is_stable=is_stable, reply=reply)

@@ -139,7 +139,7 @@ def test_a_lease_runs_from_when_the_proven_question_was_sent() -> None:
 def test_a_proof_is_a_question_that_was_asked_afterwards() -> None:
     tenure = new_tenure()
     assert tenure.asks(100)
-    wanted = tenure.append((), 101)
+    wanted = tenure.prove(101)
     assert tenure.was_told_end(10) == [], "it was asked before"
     assert tenure.asks(102)
     assert tenure.was_told_end(10) == [wanted]
@@ -147,9 +147,9 @@ def test_a_proof_is_a_question_that_was_asked_afterwards() -> None:
 
 def test_an_append_proves_as_well() -> None:
     tenure = new_tenure()
-    before, one, between = tenure.append((), 0), tenure.append(A, 0), tenure.append((), 0)
+    before, one, between = tenure.prove(0), tenure.append(A, 0), tenure.prove(0)
     tenure.to_send(1)
-    later = tenure.append((), 2)
+    later = tenure.prove(2)
     assert tenure.was_answered(appended(10)) == [before, one, between]
     assert tenure.asks(3)
     assert tenure.was_told_end(11) == [later]
@@ -172,7 +172,7 @@ def test_the_end_says_nothing_while_a_batch_is_under_way_or_before_it_was() -> N
 
 def test_whatever_another_leader_has_written_ends_it() -> None:
     tenure = new_tenure()
-    tenure.append((), 0)
+    tenure.prove(0)
     assert tenure.asks(0)
     assert tenure.was_told_end(11) == []
     assert not tenure.is_idle
@@ -184,7 +184,7 @@ def test_whatever_another_leader_has_written_ends_it() -> None:
 
 def test_whatever_nobody_can_have_written_who_leads_does_not_end_it() -> None:
     tenure = new_tenure()
-    wanted = tenure.append((), 0)
+    wanted = tenure.prove(0)
     assert tenure.asks(0)
     tenure.was_told_end(12)
     tenure.to_read()
@@ -197,7 +197,7 @@ def test_whatever_nobody_can_have_written_who_leads_does_not_end_it() -> None:
 
 def test_the_ends_of_transactions_are_read_before_a_proof() -> None:
     tenure = new_tenure()
-    wanted = tenure.append((), 600)
+    wanted = tenure.prove(600)
     assert tenure.asks(600)
     assert tenure.was_told_end(12) == []
     assert not tenure.is_fresh(600)
@@ -233,7 +233,7 @@ def test_a_batch_that_was_sent_again_tells_nothing_of_what_is_behind_it() -> Non
     one = tenure.append(A, 0)
     tenure.to_send(0)
     tenure.was_answered(NO_ANSWER)
-    wanted = tenure.append((), 1)
+    wanted = tenure.prove(1)
     tenure.to_send_again(2)
     assert tenure.was_answered(appended(10)) == [one]
     assert tenure.asks(3)
@@ -252,7 +252,7 @@ def test_what_cannot_be_read_is_read_again() -> None:
 
 def test_batches_of_anybody_who_is_no_kshim_do_not_matter() -> None:
     tenure = new_tenure()
-    wanted = tenure.append((), 0)
+    wanted = tenure.prove(0)
     tenure.asks(0)
     tenure.was_told_end(13)
     assert tenure.to_read() == 10
@@ -288,7 +288,7 @@ def test_an_idle_leader_lets_go_with_a_last_batch() -> None:
 
 def test_while_something_waits_it_is_not_idle() -> None:
     tenure = new_tenure()
-    tenure.append((), 0)
+    tenure.prove(0)
     assert not tenure.is_idle
     assert tenure.asks(0)
     tenure.was_told_end(10)
