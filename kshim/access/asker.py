@@ -6,9 +6,9 @@ import logging
 from collections.abc import Callable, Collection, Hashable, Sequence
 from functools import partial
 from itertools import compress
-from typing import Final, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Final, Protocol, TypeAlias, TypeVar
 
-from kshim.answering import Broker
+from kshim.answering.views import ClusterView
 from kshim.callers import RequestContext
 from kshim.callers.principal import ANONYMOUS
 from kshim.cluster.acl import CLUSTER_NAME, AclOperation, AclResource
@@ -16,6 +16,9 @@ from kshim.cluster.authorizer import Authorizer
 from kshim.turns.slices import in_slices
 from schemas.api_key import ApiKey
 from schemas.error_code import ErrorCode
+
+if TYPE_CHECKING:
+    from kshim.fetching.sessions import FetchSessions
 
 logger = logging.getLogger(__name__)
 
@@ -39,11 +42,20 @@ Divided: TypeAlias = tuple[Sequence[T], Sequence[T]]
 """The entries that the caller may use, and those that it may not use."""
 
 
+class RulesView(ClusterView, Protocol):
+    """The parts of a broker that rules use."""
+
+    @property
+    def authorizer(self) -> Authorizer | None: ...
+    @property
+    def fetch_sessions(self) -> FetchSessions: ...
+
+
 class Asker:
     """The caller of one request."""
 
     def __init__(
-        self, broker: Broker, context: RequestContext, api_key: ApiKey, authorizer: Authorizer
+        self, broker: RulesView, context: RequestContext, api_key: ApiKey, authorizer: Authorizer
     ) -> None:
         self.broker = broker
         self.context = context

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from kshim.access.asker import Asker
+from kshim.access.asker import Asker, RulesView
 from kshim.access.rules import Perform, Rule
 from kshim.access.table import TABLE
-from kshim.answering import Broker
 from kshim.answering.views import ApiFunction
 from kshim.callers import RequestContext
 from schemas.api_key import ApiKey
@@ -18,7 +17,7 @@ def guarded(api_key: ApiKey, function: ApiFunction) -> ApiFunction:
     """Return a function that does only what the caller may do, for brokers with an authorizer."""
     rules = TABLE[api_key]
 
-    def guard(broker: Broker, context: RequestContext, request: object) -> object:
+    def guard(broker: RulesView, context: RequestContext, request: object) -> object:
         assert broker.authorizer is not None
         asker = Asker(broker, context, api_key, broker.authorizer)
         return _answer(rules, asker, request, lambda request: function(broker, context, request))

@@ -10,9 +10,9 @@ from dataclasses import replace
 from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from kshim.access.asker import ERRORS, Asker, Divided, Resource
-from kshim.answering import Broker
 from kshim.answering import error_answers as errors
 from kshim.answering.divide import merged
+from kshim.answering.views import ClusterView
 from kshim.cluster.acl import CLUSTER_NAME, AclOperation, AclResource
 from kshim.turns.promise import Answer, Promise, run, settled
 from schemas.error_code import ErrorCode
@@ -107,7 +107,7 @@ def each(
     return rule
 
 
-def name_of(broker: Broker, entry: object, named: str = "name") -> str | None:
+def name_of(broker: ClusterView, entry: object, named: str = "name") -> str | None:
     """The name of an entry's resource; None if the entry has the id of a topic that does not exist."""
     if isinstance(entry, str):
         return entry

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from kshim.access.asker import MOST_LOGGED, Asker
 from kshim.access.rules import Perform, Q, R, each, refused
-from kshim.answering import Broker
+from kshim.answering.views import ClusterView
 from kshim.callers import Refused
 from kshim.cluster import fault_in_name
 from kshim.cluster.acl import AclOperation, AclResource
@@ -249,7 +249,7 @@ def _by_name(name: str) -> DeleteTopicState:
     return DeleteTopicState(name=name)
 
 
-def _name(broker: Broker, topic: DeleteTopicState) -> str | None:
+def _name(broker: ClusterView, topic: DeleteTopicState) -> str | None:
     """The topic's name; None if no topic has the id, or the entry has both a name and an id."""
     if topic.topic_id == UUID(int=0):
         return topic.name
