@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+from collections.abc import Callable
 from typing import Any
 
 from twisted.internet.error import CannotListenError
@@ -15,6 +16,7 @@ from kshim.configs.endpoint import Endpoint
 class Port:
     def __init__(self, reactor: Reactor, address: Endpoint) -> None:
         self._reactor, self._address = reactor, address
+        reactor.open.append(address.port)
 
     def getHost(self) -> Endpoint:  # noqa: N802
         return self._address
@@ -36,6 +38,13 @@ class Reactor(MemoryReactorClock):
         port = port or self.free.pop(0)
         if port in self.taken or port in self.open:
             raise CannotListenError(interface, port, OSError(errno.EADDRINUSE, os.strerror(errno.EADDRINUSE)))
-        self.open.append(port)
         self.factories.append(factory)
         return Port(self, Endpoint(interface, port))
+
+    def listenUNIX(self, address: str, factory: Any, *, mode: int) -> Any:  # noqa: N802
+        """A Unix socket counts as port 0."""
+        return Port(self, Endpoint(address, 0))
+
+    def callFromThread(self, function: Callable[..., object], *arguments: object) -> None:  # noqa: N802
+        """Call the function at once, on that thread."""
+        function(*arguments)

@@ -3,7 +3,9 @@
 import errno
 import logging
 import os
+import threading
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,6 +17,9 @@ from kshim.configs.endpoint import Endpoint
 from kshim.configs.reading import new_config
 from kshim.coordination.groups.rebalance import SHORTEST_DELAY_MS
 from kshim.server import StartError
+from kshim.server.local import LocalBackend
+from kshim.server.parts import Parts
+from kshim.server.server import Server
 from kshim.storage.interfaces import DataDirLocked, StorageError
 from kshim.storage.memory import MemoryStore
 from kshim.testing.wire import payload
@@ -39,6 +44,7 @@ from schemas.messages.offset_commit import (
 )
 from schemas.messages.sync_group import SyncGroupRequest
 from schemas.registry import decode_response
+from tests.network import free_ports
 from tests.network.frames import frame
 from tests.network.transport import Transport
 from tests.ports_in_memory import Client, Reactor
@@ -287,6 +293,23 @@ def test_a_group_is_coordinated_where_its_partition_is_led(reactor: Reactor) -> 
     assert (group.group_id, first.ask(ApiKey.LIST_GROUPS, ListGroupsRequest(), 0).groups) == ("g", ())
     found = first.ask(ApiKey.FIND_COORDINATOR, FindCoordinatorRequest(key="g"), 0)
     assert (found.node_id, found.port) == (2, 9093)
+
+
+def test_stop_closes_the_control_socket_the_page_and_the_threads(tmp_path: Path) -> None:
+    reactor = free_ports.Reactor()
+    config = replace(
+        CONFIG, control_path=str(tmp_path / "control"), http_listener=Endpoint("127.0.0.1", 8080)
+    )
+    parts = Parts(config, reactor)
+    server = Server(parts, LocalBackend(parts, Store()))
+    outcome(server.start())
+    assert reactor.open == [9092, 0, 8080]
+    parts.aside.run(lambda: None)
+    (thread,) = (each for each in threading.enumerate() if each.name == "kshim-aside")
+    assert outcome(server.stop()) is None
+    assert reactor.open == []
+    thread.join(timeout=10)
+    assert not thread.is_alive()
 
 
 def test_stop_does_not_wait_for_a_client_that_does_not_read() -> None:
