@@ -8,7 +8,6 @@ bounded, and a client that does not read its replies is not read from. `answer` 
 from __future__ import annotations
 
 import logging
-from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -22,8 +21,10 @@ from kshim.configs.endpoint import Endpoint
 from kshim.network.addresses import java_host, unmapped
 from kshim.network.beyond import Beyond
 from kshim.network.first_bytes import stranger
-from kshim.network.frames import FrameError, Frames, Sent, framed
+from kshim.network.frames import FrameError, Frames
+from kshim.network.idleness import Idleness
 from kshim.network.intake import MODEST_BYTES
+from kshim.network.replies import InFlight, Replies
 from kshim.network.shared import Response, Shared
 from kshim.network.states import NEXT, Event, State, Wait
 from kshim.storage.clock import Timer
@@ -36,26 +37,10 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-MAX_IN_FLIGHT = 64
-# Limit of unanswered frames and waiting replies together; a single one may exceed it.
-MAX_HELD_BYTES = 16 * 1024 * 1024
 # The replies of one turn leave in one write. More than so many bytes are written before the turn ends: the
 # transport then reports whether the client reads them, before more requests are answered.
 WRITE_BYTES = 64 * 1024
 ENDED = (State.CLOSING, State.LOST)
-
-
-class InFlight(Turn):
-    """A request whose reply has not left."""
-
-    __slots__ = ("done", "held_bytes", "reply")
-
-    def __init__(self) -> None:
-        self.fired = self.is_alone = False  # set here, not by the bases: every request makes one
-        self._watchers = self.made = None
-        self.done = False
-        self.reply: Response = None
-        self.throttle_ms = self.held_bytes = 0
 
 
 class SeenConnection(NamedTuple):
@@ -87,11 +72,6 @@ class Connection(Protocol):
         self._lost = lost
         self._state = State.READING
         self._beyond: Beyond | None = None
-        self._in_flight: deque[InFlight] = deque()
-        self._held_bytes = 0
-        self._outgoing: list[bytes] = []  # the replies of this turn
-        self._outgoing_bytes = 0
-        self._unread_bytes = 0  # held by the transport while the client does not read
         self._in_turn = False  # True inside _read_ahead, which sends the replies at its end
         self._cut_bytes = 0  # what has arrived of an incomplete frame
         self._waits: set[Wait] = set()
@@ -113,6 +93,7 @@ class Connection(Protocol):
             self.shared.advertised or here,
             listener_name=self.shared.listener_name,
         )
+        self._replies = Replies(transport, self.shared.unread)
         self._server: Server = self.shared
         beyond = None if self.shared.new_beyond is None else self.shared.new_beyond(self)
         self._beyond = beyond
@@ -124,7 +105,7 @@ class Connection(Protocol):
             self._refusal_delay_s = gates.failure_delay_s
         self.active_at = self.shared.clock.seconds()
         """When a request or a reply last moved."""
-        self._idle_timer = self._watch_idleness()
+        self._idleness = Idleness(self, self.shared.clock, self.shared.max_idle_ms)
         self.shared.unread.holders.add(self)
         self._made(self)
 
@@ -153,14 +134,12 @@ class Connection(Protocol):
         self._happens(Event.IS_LOST)
         self.client.is_gone = True
         self.shared.unread.holders.discard(self)
-        if self._idle_timer is not None:
-            self._idle_timer.cancel()
-            self._idle_timer = None
+        self._idleness.stop()
         if self._mute_timer is not None:
             self._mute_timer.cancel()
             self._mute_timer = None
         self._forget_requests()
-        self._all_read()
+        self._replies.all_read()
         self._lost(self)
         if self._beyond is not None:
             self._beyond.close()
@@ -173,7 +152,7 @@ class Connection(Protocol):
 
     def resumeProducing(self) -> None:
         """Go on: the client has read what the transport held."""
-        self._all_read()
+        self._replies.all_read()
         self._happens(Event.READS)
         if self._mute_timer is not None:
             self._happens(Event.MUTES)
@@ -195,11 +174,11 @@ class Connection(Protocol):
 
     def see(self) -> SeenConnection:
         """Return the connection's figures."""
-        held_bytes = self._held_bytes + self._unread_bytes + self._cut_bytes
-        timer = self._mute_timer
+        replies, timer = self._replies, self._mute_timer
+        held_bytes = replies.held_bytes + replies.unread_bytes + self._cut_bytes
         throttled_s = 0.0 if timer is None else timer.getTime() - self.shared.clock.seconds()
         return SeenConnection(
-            self.client, self._state, len(self._in_flight), held_bytes, self.active_at, throttled_s
+            self.client, self._state, len(replies.waiting), held_bytes, self.active_at, throttled_s
         )
 
     # ---- for the side beyond; see `Near`
@@ -214,7 +193,7 @@ class Connection(Protocol):
 
     @property
     def is_idle(self) -> bool:
-        return self._state not in ENDED and not self._outgoing
+        return self._state not in ENDED and self._replies.is_empty
 
     @property
     def left_bytes(self) -> int:
@@ -225,17 +204,15 @@ class Connection(Protocol):
         self._frames.passed(passed_bytes)
 
     def is_next(self, turn: Turn) -> bool:
-        return bool(self._in_flight) and self._in_flight[0] is turn
+        waiting = self._replies.waiting
+        return bool(waiting) and waiting[0] is turn
 
     def send_part(self, data: bytes | memoryview) -> None:
         if self._state in ENDED:
             return
-        self._send()
+        self._replies.send()
         self.active_at = self.shared.clock.seconds()
-        self.transport.send_at_once((data,))
-        if self._state is State.STALLED:
-            self._unread_bytes += len(data)
-            self.shared.unread.bytes += len(data)
+        self._replies.send_part(data)
 
     def refuse_lost(self, why: str) -> None:
         self._refuse(Refused(f"{self.client.address}: {why}", once=why))
@@ -283,7 +260,7 @@ class Connection(Protocol):
             beyond.gathers = True
             if self._frames.unfinished_bytes:
                 self._send_parts(beyond)
-        rounds, seconds = self.shared.rounds, self.shared.clock.seconds
+        replies, rounds, seconds = self._replies, self.shared.rounds, self.shared.clock.seconds
         began_s = now_s = seconds()
         left_s, share_s = ROUND_S - rounds.used_s, rounds.share_s
         until_s = began_s + (left_s if left_s < share_s else share_s)
@@ -297,14 +274,14 @@ class Connection(Protocol):
                 if frame is None:
                     break
                 self._request(frame)
-                if self._outgoing_bytes >= WRITE_BYTES:
-                    self._send()
+                if replies.outgoing_bytes >= WRITE_BYTES:
+                    replies.send()
                 now_s = seconds()
         except FrameError as error:
             self._refuse_bytes(error)
         finally:
             self._in_turn = False
-        self._send()
+        replies.send()
         rounds.used_s += now_s - began_s
         if rounds.used_s >= ROUND_S:
             rounds.end()
@@ -326,8 +303,9 @@ class Connection(Protocol):
 
     def _request(self, frame: bytes | bytearray) -> None:
         """Answer one request. Its reply is sent at once, unless an earlier request still waits for one."""
-        if self._in_flight:
-            self._in_flight[-1].fire()
+        waiting = self._replies.waiting
+        if waiting:
+            waiting[-1].fire()
         request = InFlight()
         if len(frame) > MODEST_BYTES:
             request.fire()  # so large a request is not parked
@@ -337,25 +315,18 @@ class Connection(Protocol):
             self._refuse(error)
             return
         if isinstance(answer, Promise):
-            self._hold(request, len(frame))
+            if not self._replies.hold(request, len(frame)):
+                self._happens(Event.FILLS)
             answer.listen(self._answered, request)
             return
         if request.throttle_ms:
             self._mute(request.throttle_ms)
-        if self._in_flight:
+        if waiting:
             request.done, request.reply = True, answer
-            self._hold(request, len(answer or b""))
+            if not self._replies.hold(request, len(answer or b"")):
+                self._happens(Event.FILLS)
         else:
-            self._put(answer)
-
-    def _hold(self, request: InFlight, held_bytes: int) -> None:
-        """Keep a request until its reply may leave."""
-        request.held_bytes = held_bytes
-        self._held_bytes += held_bytes
-        self.shared.unread.bytes += held_bytes
-        self._in_flight.append(request)
-        if not self._has_room():
-            self._happens(Event.FILLS)
+            self._replies.put(answer)
 
     # ---- replies
 
@@ -368,20 +339,9 @@ class Connection(Protocol):
         if isinstance(reply, Exception):
             self._refuse(reply)
             return None
-        request.done, request.reply = True, reply
         if request.throttle_ms:
             self._mute(request.throttle_ms)
-        waiting = self._in_flight
-        if waiting and waiting[0] is not request:
-            more_bytes = len(reply or b"") - request.held_bytes
-            request.held_bytes += more_bytes
-            self._held_bytes += more_bytes
-            self.shared.unread.bytes += more_bytes
-        while waiting and waiting[0].done:
-            first = waiting.popleft()
-            self._held_bytes -= first.held_bytes
-            self.shared.unread.bytes -= first.held_bytes
-            self._put(first.reply)
+        self._replies.answered(request, reply)
         if self._beyond is not None:
             self._beyond.go_on()
         return self._move_on
@@ -393,34 +353,9 @@ class Connection(Protocol):
             self.active_at = self.shared.clock.seconds()
             self._read_ahead()
 
-    def _put(self, reply: Response) -> None:
-        """Queue a reply for the end of this turn; None if the request has no reply."""
-        if reply is not None and type(reply) is not Sent:
-            self._outgoing += framed(reply)
-            self._outgoing_bytes += len(reply)
-
-    def _send(self) -> None:
-        if self._outgoing:
-            outgoing, self._outgoing = self._outgoing, []
-            outgoing_bytes, self._outgoing_bytes = self._outgoing_bytes, 0
-            if self._in_flight:  # replies to these may also come in this turn
-                self.transport.writeSequence(outgoing)
-            else:
-                self.transport.send_at_once(outgoing)
-            if self._state is State.STALLED:
-                self._unread_bytes += outgoing_bytes
-                self.shared.unread.not_read(outgoing_bytes)
-
-    def _all_read(self) -> None:
-        self.shared.unread.bytes -= self._unread_bytes
-        self._unread_bytes = 0
-
     def unread_bytes(self) -> int:
-        """Return the bytes of answers that the client has not read; stop counting those that it has read."""
-        left_bytes: int = min(self._unread_bytes, self.transport.unsent_bytes)
-        self.shared.unread.bytes -= self._unread_bytes - left_bytes
-        self._unread_bytes = left_bytes
-        return left_bytes + sum(len(request.reply or b"") for request in self._in_flight if request.done)
+        """Return the bytes of answers that the client has not read."""
+        return self._replies.left_bytes()
 
     def read_bytes(self) -> int:
         """Return how many bytes the client has read late, after they had to wait."""
@@ -433,6 +368,7 @@ class Connection(Protocol):
         """Change the state as `NEXT` says; the transport reads only while requests are read."""
         before = self._state
         after = self._state = NEXT[before].get(event, before)
+        self._replies.is_stalled = after is State.STALLED
         if after is before or after is State.CLOSING or after is State.LOST:
             return
         if after is State.READING:
@@ -440,14 +376,8 @@ class Connection(Protocol):
         elif before is State.READING:
             self.transport.pauseProducing()
 
-    def _has_room(self) -> bool:
-        waiting = self._in_flight
-        if self._waits or (waiting and waiting[-1].is_alone and not waiting[-1].done):
-            return False
-        return len(waiting) < MAX_IN_FLIGHT and self._held_bytes < MAX_HELD_BYTES
-
     def _look_for_room(self) -> None:
-        if self._state is State.FULL and self._has_room():
+        if self._state is State.FULL and not self._waits and self._replies.has_room():
             self._happens(Event.HAS_ROOM)
 
     def _refuse(self, error: BaseException) -> None:
@@ -459,8 +389,8 @@ class Connection(Protocol):
         else:
             ours = error.__cause__ if error.level >= logging.ERROR else None
             logger.log(self._level(error), "closed the connection of %s", error, exc_info=ours)
-            if error.last_words is not None and len(self._in_flight) <= 1:  # replies leave in order
-                self._put(error.last_words)
+            if error.last_words is not None and len(self._replies.waiting) <= 1:  # replies leave in order
+                self._replies.put(error.last_words)
         self.close()
 
     def _level(self, error: Refused) -> int:
@@ -481,8 +411,8 @@ class Connection(Protocol):
             self.wait(Wait.CLOSE)
             self.shared.clock.callLater(self._refusal_delay_s, self._refuse, refused)
             return
-        if who.answer and not self._in_flight:
-            self._outgoing.append(who.answer)
+        if who.answer and not self._replies.waiting:
+            self._replies.put_bare(who.answer)
         why = who.mistake.line(text=error.start.decode("latin-1"))
         self._refuse(Refused(f"{self.client.address}: {why}", once=who.mistake))
 
@@ -505,18 +435,18 @@ class Connection(Protocol):
     def abort_slow(self, why: str) -> None:
         """Close without sending the unread replies, because others wait for their memory."""
         self._refuse(Refused(f"{self.client.address}: {why}"))
-        self._all_read()
+        self._replies.all_read()
         self.transport.abortConnection()
 
     def drain(self) -> None:
         """Read no further requests, and ask those in flight to finish."""
         self._happens(Event.DRAINS)
-        for request in list(self._in_flight):
+        for request in list(self._replies.waiting):
             request.fire()
 
     def close(self) -> None:
         """Send the replies that are ready, then close without waiting for requests in flight."""
-        self._send()
+        self._replies.send()
         self._happens(Event.CLOSES)
         # A transport with a paused producer would ask it for more and never close.
         self.transport.unregisterProducer()
@@ -529,33 +459,19 @@ class Connection(Protocol):
         """Drop the requests in flight, and make the parked ones finish."""
         self._frames = Frames(0)
         self._count_cut()
-        waiting, self._in_flight = self._in_flight, deque()
-        self.shared.unread.bytes -= self._held_bytes
-        self._held_bytes = 0
-        for request in waiting:
-            request.fire()
+        self._replies.forget()
 
-    def _watch_idleness(self) -> Any:
-        """Close the connection if it has been idle too long, else schedule the next look. Requests move no
-        timer.
-        """
-        idle_s = self.shared.max_idle_ms / 1000
-        if idle_s < 0:
-            return None
-        left_s = self.active_at + idle_s - self.shared.clock.seconds()
-        if left_s > 0:
-            return self.shared.clock.callLater(left_s, self._look_at_idleness)
-        if self._state is State.CLOSING:
-            # The client still has not read its last replies.
-            self.transport.abortConnection()
-            return None
+    # ---- for the watch over its idleness; see `Idle`
+
+    @property
+    def is_closing(self) -> bool:
+        return self._state is State.CLOSING
+
+    def close_idle(self) -> None:
         logger.debug("%s: idle for %d ms, closed", self.client.address, self.shared.max_idle_ms)
         if self.shared.gates is not None:
             self.shared.gates.idle(self.client)
-        self.active_at = self.shared.clock.seconds()
         self.close()
-        return self._watch_idleness()
 
-    def _look_at_idleness(self) -> None:
-        self._idle_timer = None
-        self._idle_timer = self._watch_idleness()
+    def abort(self) -> None:
+        self.transport.abortConnection()

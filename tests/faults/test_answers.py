@@ -10,8 +10,8 @@ import pytest
 from kshim.answering import error_answers as errors
 from kshim.api.api_versions import ANNOUNCED
 from kshim.faults.answers import FaultyAnswers
-from kshim.network.connection import MAX_IN_FLIGHT
 from kshim.network.dispatch import API
+from kshim.network.replies import MAX_IN_FLIGHT
 from schemas.api_key import ApiKey
 from schemas.error_code import ErrorCode
 from schemas.messages.api_versions import ApiVersionsRequest

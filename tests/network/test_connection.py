@@ -10,8 +10,9 @@ from twisted.internet.testing import StringTransport
 from kshim.callers import Refused
 from kshim.callers.mistake import Mistake
 from kshim.configs.endpoint import Endpoint
-from kshim.network.connection import MAX_HELD_BYTES, MAX_IN_FLIGHT, Connection
+from kshim.network.connection import Connection
 from kshim.network.intake import MODEST_BYTES
+from kshim.network.replies import MAX_HELD_BYTES, MAX_IN_FLIGHT
 from kshim.network.states import State
 from kshim.turns.promise import Promise
 from kshim.turns.rounds import ROUND_S, SHARE_S

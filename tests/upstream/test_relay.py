@@ -14,7 +14,7 @@ from twisted.python.failure import Failure
 
 from kshim.authentication.client import Plain
 from kshim.configs.values import Secret
-from kshim.network.connection import MAX_IN_FLIGHT
+from kshim.network.replies import MAX_IN_FLIGHT
 from kshim.upstream.lost import Lost
 from kshim.upstream.passage import CLOSE_S
 from kshim.upstream.responses import LARGE_BYTES

@@ -6,7 +6,7 @@ import pytest
 from twisted.internet.error import ConnectionDone
 from twisted.python.failure import Failure
 
-from kshim.network.connection import MAX_IN_FLIGHT
+from kshim.network.replies import MAX_IN_FLIGHT
 from kshim.upstream.lost import Lost
 from kshim.upstream.passage import EARLY_BYTES
 from tests.network.frames import frame
