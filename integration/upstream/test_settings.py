@@ -103,10 +103,10 @@ def test_the_first_kshim_does_not_wait_until_its_group_is_balanced(
     commit(kafka, topic)  # a cluster that nobody has used yet has no coordinators
     kshim = start(upstream_groups_group_id=topic)
     for starts in (1, 2):
-        told = [line for line in kshim.log if "is to lead 50 of 50 shards" in line]
+        told = [line for line in kshim.log if "will lead 50 of 50 shards" in line]
         assert len(told) == 2 * starts - 1, kshim.report()
         wait_until(
-            lambda starts=starts: sum("is to lead 50 of 50" in line for line in kshim.log) == 2 * starts,
+            lambda starts=starts: sum("will lead 50 of 50" in line for line in kshim.log) == 2 * starts,
             20,
             kshim.report,
         )

@@ -142,7 +142,7 @@ def run(sides: Sides, *arguments: str) -> str:
 
 
 def test_why_tells_of_the_other_side(sides: Sides) -> None:
-    assert "`kshim adopt twice` lets it go on here" not in run(sides, "why", "twice")
+    assert "`kshim adopt twice` copies its offsets to kshim" not in run(sides, "why", "twice")
     consumers = [new_consumer(sides.kafka.bootstrap, TOPIC, group_id="twice")]
     try:
         wait_until(lambda: bool(consumers[0].poll(100)), 20, "records at the upstream")

@@ -126,7 +126,7 @@ def set_offsets(path: Path, group_id: str, topic: str, partition: int, offset: i
 @click.option(
     "--to-time",
     metavar="TIME",
-    help="Move to the first record at or after TIME: 2026-11-23T08:00 is UTC, 2026-11-23T08:00+01:00 is not.",
+    help="Move to the first record at or after TIME: 2026-11-23T08:00 (UTC) or 2026-11-23T08:00+01:00.",
 )
 def reset_offsets(
     path: Path,

@@ -198,7 +198,7 @@ class Loader:
             try:
                 has_ended = go_on(self._is_over)
             except Exception:
-                logger.exception("shard %d cannot be loaded by a fault of ours", loading.shard)
+                logger.exception("internal error: shard %d cannot be loaded", loading.shard)
                 has_ended = True
             if has_ended:
                 self._queue.pop(loading, None)

@@ -350,7 +350,7 @@ class Runtime:
         shard = lead.shard
         if self.is_led(lead):
             name = f"{self._coordinator.topic}-{shard}"
-            logger.error("%s: not written, loading it again: %s", name, failure.value)
+            logger.error("%s: an append failed, so the shard is loaded again: %s", name, failure.value)
             self._give_up(shard)
             self._begin_load(shard, lead.leader).served.addErrback(lambda _: None)
         self._landed(shard)

@@ -87,7 +87,11 @@ class Entrance(Factory):
         refusal_ms = self.connections.pace.refusal_ms(self.shared.listener_name, host)
         if refusal_ms:
             level = min(self.shared.once.level((host, "connection_creation_rate")), logging.INFO)
-            logger.log(level, "%s: too many connections a second, closed", connection.client.address)
+            logger.log(
+                level,
+                "closed the connection of %s: too many new connections a second",
+                connection.client.address,
+            )
             connection.wait(Wait.CLOSE)
             self.shared.clock.callLater(refusal_ms / 1000, self.connections.refuse, connection)
         else:
@@ -114,7 +118,10 @@ class Connections:
         if most is None:
             return Connection(shared, made, self._lost)
         logger.warning(
-            "closed the connection of %s:%d: its address has %d already", addr.host, addr.port, most
+            "closed the connection of %s:%d: its address has %d connections already",
+            addr.host,
+            addr.port,
+            most,
         )
         return None
 

@@ -59,9 +59,9 @@ def _read_again(tls: Tls) -> None:
     try:
         tls.use(tls.settings)
     except WrongTls as error:
-        logger.warning("listener %s: its certificates stay as they were: %s", name, error)
+        logger.warning("listener %s: it keeps its old certificates: %s", name, error)
     else:
-        logger.info("listener %s: its certificates have changed, and were read again", name)
+        logger.info("listener %s: it has read its changed certificates", name)
 
 
 def _signature(settings: TlsSettings) -> _Signature:

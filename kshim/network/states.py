@@ -15,7 +15,7 @@ class State(Enum):
         "the limit of requests or bytes in flight is reached, a request must be answered alone, or memory or "
         "a place is missing"
     )
-    MUTED = "the client is beyond a quota: no request is begun before its throttle time is over"
+    MUTED = "the client has exceeded a quota: its next request waits until the throttle time is over"
     STALLED = "the client does not read its replies"
     DRAINING = "the server stops: requests in flight are answered, no more are read"
     CLOSING = "the replies that are ready are sent; nothing else is answered"
@@ -25,12 +25,12 @@ class State(Enum):
 class Wait(Enum):
     """The reasons why a FULL connection reads no requests, besides the requests in flight."""
 
-    TURN = "those before it at the entrance are let in first, at the rate of new connections"
-    ROUND = "other connections have not had their turn"
-    PLACE = "as many connections are served as there may be"
-    MEMORY = "it is in the middle of a frame, and there is too much of these"
-    BROKER = "the server beyond it does not read"
-    CLOSE = "it is refused, and closed after a while"
+    TURN = "connections that came before it are admitted first, at a limited rate"
+    ROUND = "other connections have their turn first"
+    PLACE = "the server serves as many connections as it may"
+    MEMORY = "it is in the middle of a frame, and unfinished frames take too much memory"
+    BROKER = "the broker beyond it does not read"
+    CLOSE = "it is refused, and will be closed after a delay"
 
 
 class Event(Enum):
@@ -38,7 +38,7 @@ class Event(Enum):
 
     FILLS = "the limit is reached"
     HAS_ROOM = "less is in flight"
-    MUTES = "a reply tells a throttle time"
+    MUTES = "a reply has a throttle time"
     UNMUTES = "the throttle time is over"
     STALLS = "the transport holds more than the client reads"
     READS = "the client has read what the transport held"

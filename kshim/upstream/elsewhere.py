@@ -32,7 +32,7 @@ def other_side(described: DescribedGroup, *, is_known: bool) -> str:
             return ""
         return (
             f"group {described.group_id} is {described.group_state} at the upstream, and not known here: "
-            f"`kshim adopt {described.group_id}` lets it go on here"
+            f"`kshim adopt {described.group_id}` copies its offsets to kshim"
         )
     if not count:
         return ""

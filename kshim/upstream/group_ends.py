@@ -63,4 +63,4 @@ class GroupEnds:
 
 
 def _log_fault(failure: Failure) -> None:
-    logger.error("a fault of ours: %s", failure.getTraceback())
+    logger.error("internal error: %s", failure.getTraceback())

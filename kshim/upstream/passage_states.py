@@ -1,7 +1,6 @@
 """The states of a passage, and the events that change them.
 
-Requests and responses go through it independently: `State` says what becomes of requests, `Flow` what becomes
-of responses.
+Requests and responses go through it independently: requests by `State`, responses by `Flow`.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from typing import Final
 
 
 class State(Enum):
-    """What becomes of requests; the value says it in the words of docs/upstream.md."""
+    """The state of requests. The values are the words of docs/upstream.md."""
 
     CONNECTING = "the connection is being made; requests wait for it"
     FULL = "the connection is being made, and so much waits for it that the client is not read from"
@@ -26,7 +25,7 @@ class State(Enum):
 
 
 class Flow(Enum):
-    """What becomes of responses; the value says it in the words of docs/upstream.md."""
+    """The state of responses. The values are the words of docs/upstream.md."""
 
     FLOWING = "responses are received and handed over"
     WAITING = "a large response waits until the replies before it have left; nothing more is received"
@@ -34,9 +33,9 @@ class Flow(Enum):
 
 
 class Event(Enum):
-    """What moves a passage from one state to another."""
+    """An event that moves a passage to another state."""
 
-    FILLS = "as much waits for the connection as may"
+    FILLS = "the limit of what may wait for the connection is reached"
     CONNECTS = "the connection is made, and the first login is done"
     BROKER_STALLS = "the transport holds more than the broker reads"
     BROKER_READS = "the broker has read what the transport held"

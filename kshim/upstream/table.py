@@ -18,9 +18,12 @@ class Way(Enum):
     """How requests of an API are handled. The values are the words of docs/upstream.md."""
 
     FORWARDED = "passes through as it is, in both directions"
-    REWRITTEN = "passes through; its answer is read, and written anew"
+    REWRITTEN = "passes through; kshim rewrites the answer"
     OURS = "answered by kshim"
-    HIDDEN = "not announced; who sends it is disconnected, as by a broker that does not know it"
+    HIDDEN = (
+        "not announced; kshim closes the connection of a client that sends it, like a broker that does not "
+        "know it"
+    )
 
 
 class Entry(NamedTuple):
@@ -35,13 +38,13 @@ class Entry(NamedTuple):
 
 _FORWARDED = Entry(Way.FORWARDED)
 _GROUP = Entry(Way.OURS, "groups are kshim's own")
-_BOTH_SIDES = Entry(Way.OURS, "groups that kshim does not know are asked of the upstream")
+_BOTH_SIDES = Entry(Way.OURS, "kshim asks the upstream about groups that it does not know")
 _ADDRESSES = Entry(Way.REWRITTEN, "the brokers get kshim's addresses")
 _LOGIN = Entry(Way.OURS, "clients log in to kshim, and kshim to the upstream")
 _NEW_GROUPS = Entry(Way.HIDDEN, "consumer groups of KIP-848 are not served yet")
 _SHARE = Entry(Way.HIDDEN, "share groups are not served yet")
 _STREAMS = Entry(Way.HIDDEN, "streams groups are not served yet")
-_TOKENS = Entry(Way.HIDDEN, "a token would be for logging in to the upstream, where clients do not")
+_TOKENS = Entry(Way.HIDDEN, "a token would log in to the upstream, but clients log in to kshim")
 BETWEEN_BROKERS = Entry(Way.HIDDEN, "not for clients")
 
 TABLE: Mapping[ApiKey, Entry] = {
@@ -56,11 +59,10 @@ TABLE: Mapping[ApiKey, Entry] = {
     ApiKey.OFFSET_COMMIT: _GROUP,
     ApiKey.OFFSET_FETCH: Entry(
         Way.OURS,
-        "groups are kshim's own; who asks for all offsets of one that kshim does not know is answered by the "
-        "upstream",
+        "groups are kshim's own; kshim asks the upstream for all offsets of a group that it does not know",
     ),
     ApiKey.FIND_COORDINATOR: Entry(
-        Way.REWRITTEN, "for a group, answered by kshim; for anything else, the brokers get kshim's addresses"
+        Way.REWRITTEN, "for a group, kshim answers; in other answers, the brokers get kshim's addresses"
     ),
     ApiKey.JOIN_GROUP: _GROUP,
     ApiKey.HEARTBEAT: _GROUP,
@@ -77,7 +79,8 @@ TABLE: Mapping[ApiKey, Entry] = {
     ApiKey.OFFSET_FOR_LEADER_EPOCH: _FORWARDED,
     ApiKey.ADD_PARTITIONS_TO_TXN: _FORWARDED,
     ApiKey.ADD_OFFSETS_TO_TXN: Entry(
-        Way.REWRITTEN, "asked as AddPartitionsToTxn: the transaction tells the group's shard how it has ended"
+        Way.REWRITTEN,
+        "sent as AddPartitionsToTxn, so that the transaction's marker is written to the group's shard, too",
     ),
     ApiKey.END_TXN: _FORWARDED,
     ApiKey.WRITE_TXN_MARKERS: _FORWARDED,

@@ -246,4 +246,4 @@ def _answer(waiting: _Waiting, group_id: str, answer: object) -> None:
 
 
 def _log_fault(failure: Failure) -> None:
-    logger.error("a fault of ours: %s", failure.getTraceback())
+    logger.error("internal error: %s", failure.getTraceback())

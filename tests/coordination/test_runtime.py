@@ -344,7 +344,7 @@ class TestFailedAppend:
         assert error(answer) == ErrorCode.NOT_COORDINATOR
         assert result(behind).error_code == ErrorCode.NOT_COORDINATOR
         assert [record.getMessage() for record in caplog.records] == [
-            f"__consumer_offsets-{shard}: not written, loading it again: the disk is full"
+            f"__consumer_offsets-{shard}: an append failed, so the shard is loaded again: the disk is full"
         ]
         assert offset(server.fetch()) == -1
 

@@ -149,7 +149,9 @@ def test_an_address_may_have_so_many_connections(caplog: pytest.LogCaptureFixtur
     first, _ = connected(listening), connected(listening)
     with caplog.at_level(logging.WARNING):
         assert listening.connect() is None
-    assert caplog.messages == ["closed the connection of 10.0.0.7:51000: its address has 2 already"]
+    assert caplog.messages == [
+        "closed the connection of 10.0.0.7:51000: its address has 2 connections already"
+    ]
     assert listening.served("10.0.0.8") == [True]
     first.leave()
     assert listening.served(HOST) == [True]

@@ -37,14 +37,12 @@ def test_a_certificate_that_has_changed(
     reactor.advance(LOOK_S)
     assert served(reactor, tls) == before
     (line,) = caplog.messages
-    assert line.startswith(
-        "listener SSL: its certificates stay as they were: ssl.keystore.location: expected"
-    )
+    assert line.startswith("listener SSL: it keeps its old certificates: ssl.keystore.location: expected")
 
     file.write_text(other.key_pem + other.certificate_pem + authority().certificate_pem)
     reactor.advance(LOOK_S)
     assert served(reactor, tls) == other.certificate.serial_number != before
-    assert caplog.messages[1:] == ["listener SSL: its certificates have changed, and were read again"]
+    assert caplog.messages[1:] == ["listener SSL: it has read its changed certificates"]
 
     renewal.stop()
     assert reactor.getDelayedCalls() == []

@@ -32,7 +32,7 @@ def test_certificates_of_a_broker_that_is_added_later_are_read_again(
     file.write_text(other.key_pem + other.certificate_pem)
     ports.remove(7)
     reactor.advance(LOOK_S)
-    assert caplog.messages == ["listener SSL: its certificates have changed, and were read again"]
+    assert caplog.messages == ["listener SSL: it has read its changed certificates"]
     result(Deferred.fromCoroutine(parts.stops.aclose()))
     assert reactor.getDelayedCalls() == []
 

@@ -34,8 +34,8 @@ GIVE = "Both sides read the same partitions: give all members the same address."
         (
             described(1),
             False,
-            "group orders is Stable at the upstream, and not known here: `kshim adopt orders` lets it go on "
-            "here",
+            "group orders is Stable at the upstream, and not known here: `kshim adopt orders` copies its "
+            "offsets to kshim",
         ),
     ],
 )

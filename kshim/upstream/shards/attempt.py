@@ -113,7 +113,7 @@ class Attempt:
                 await self._read_and_claim(takeover)
             except StorageDamaged as error:
                 logger.error(
-                    "shard %d is not led, and tried again in %g s: %s", self._index, DAMAGED_S, error
+                    "shard %d is not led; kshim tries again in %g s: %s", self._index, DAMAGED_S, error
                 )
                 self._fetched = []
                 await self._pause(DAMAGED_S)
@@ -176,7 +176,7 @@ class Attempt:
         takeover.was_answered(answer)
         if answer.meaning is Meaning.REFUSED:
             level = self._world.once.level(("claim", answer.error_code))
-            logger.log(level, "the upstream refuses to let shards be led: %s", answer.error_code.name)
+            logger.log(level, "the upstream does not allow kshim to lead shards: %s", answer.error_code.name)
             await self._pause(REFUSED_S)
         elif answer.meaning is Meaning.AGAIN:
             await self._pause(AGAIN_S)

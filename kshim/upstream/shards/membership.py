@@ -348,4 +348,4 @@ _ADVICE: Mapping[int, str] = {
 
 def _log_unless_stopped(failure: Failure) -> None:
     if failure.check(CancelledError) is None:
-        logger.error("a fault of ours: %s", failure.getTraceback())
+        logger.error("internal error: %s", failure.getTraceback())

@@ -220,7 +220,9 @@ class MirroredOffsets:
                 for group_id in group_ids:
                     await self._tell_group(link, group_id, groups[group_id])
         except LinkError as error:
-            logger.log(self._once.level("mirrored"), "offsets are not told to the upstream yet: %s", error)
+            logger.log(
+                self._once.level("mirrored"), "offsets are not committed at the upstream yet: %s", error
+            )
 
     async def _tell_group(self, link: Link, group_id: str, offsets: Sequence[_Committed]) -> None:
         """Send a group's offsets, if its shard is certainly led here. Raises LinkError."""
@@ -267,7 +269,7 @@ class MirroredOffsets:
                 key = decode_key(unsent.key)
                 value = decode_value(key, unsent.value)
             except MalformedMessage as error:
-                logger.warning("a committed offset cannot be told to the upstream: %s", error)
+                logger.warning("an offset cannot be committed at the upstream: %s", error)
                 self._unsent.remove(unsent)
                 continue
             if isinstance(key, OffsetCommitKey) and isinstance(value, OffsetCommitValue):
@@ -347,4 +349,4 @@ def _delete(group_id: str, partitions: Iterable[Partition]) -> OffsetDeleteReque
 
 
 def _log_fault(failure: Failure) -> None:
-    logger.error("a fault of ours: %s", failure.getTraceback())
+    logger.error("internal error: %s", failure.getTraceback())

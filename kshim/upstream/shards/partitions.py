@@ -286,4 +286,4 @@ def _error(code: int) -> ErrorCode:
 
 
 def _log_fault(failure: Failure) -> None:
-    logger.error("a fault of ours: %s", failure.getTraceback())
+    logger.error("internal error: %s", failure.getTraceback())

@@ -192,22 +192,22 @@ class Renewal:
                     self._mirrored.tell_again(group_id, where, here)
                     is_told = True
                 elif is_foreign(here, theirs, now_ms):
-                    self._say_foreign(group_id, where, here, theirs)
+                    self._log_foreign(group_id, where, here, theirs)
         if is_told:
             self._told_ms[group_id] = now_ms
 
-    def _say_foreign(
+    def _log_foreign(
         self, group_id: str, where: Partition, here: OffsetCommitValue, there: Offset | None
     ) -> None:
         assert there is not None
         logger.log(
             self._once.level(("foreign", group_id)),
-            "group %s has offset %d of %s-%d at the upstream, and %d here: it was used there, and what it has"
-            " there stays",
+            "group %s: a client has committed offset %d of %s-%d at the upstream; kshim has %d, and does not"
+            " overwrite it",
             *(group_id, there[0], *where, here.offset),
         )
 
 
 def _log_unless_stopped(failure: Failure) -> None:
     if failure.check(CancelledError) is None:
-        logger.error("a fault of ours: %s", failure.getTraceback())
+        logger.error("internal error: %s", failure.getTraceback())

@@ -172,7 +172,7 @@ class Shard:
     def _failed(self, failure: Failure) -> None:
         if failure.check(CalledOff) is None:
             logger.error(
-                "shard %d cannot be taken over by a fault of ours: %s", self.index, failure.getTraceback()
+                "internal error: shard %d cannot be taken over: %s", self.index, failure.getTraceback()
             )
 
     # ---- leading
@@ -243,7 +243,7 @@ class Shard:
         try:
             markers = tenure.was_read(None if fetched is None else read_batches(fetched.data, offset))
         except StorageDamaged as error:
-            logger.error("shard %d cannot be read on: %s", self.index, error)
+            logger.error("shard %d: its log cannot be read further: %s", self.index, error)
             markers = []
         log_finding(self._world.once, self.index, tenure.finding)
         for marker in markers:
@@ -269,7 +269,7 @@ class Shard:
         self._tenure = None
         released, self._released = self._released, None
         if released is None:
-            logger.warning("shard %d is not led here any more: %s", self.index, tenure.over)
+            logger.warning("shard %d is no longer led here: %s", self.index, tenure.over)
             self._world.lost(self.index)
         waiting, self._waiting = self._waiting, {}
         for durable in waiting.values():

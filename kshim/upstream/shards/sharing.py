@@ -220,7 +220,7 @@ class SharedShards:
         try:
             await released
         except Exception as error:
-            logger.debug("not all shards could be let go: %s", error)
+            logger.debug("not all shards could be released: %s", error)
         if call.active():
             call.cancel()
         if self._membership is not None:
@@ -338,7 +338,7 @@ class SharedShards:
         known = before or self._before
         self._gone.note(() if known is None else known.everybody, assigned.everybody, self._reactor.seconds())
         logger.info(
-            "is to lead %d of %d shards of %s, as one of %d kshim",
+            "will lead %d of %d shards of %s; %d kshim share them",
             *(len(assigned.ours), self.partitions, self._topic, len(assigned.everybody)),
         )
         for index, shard in self._shards.items():

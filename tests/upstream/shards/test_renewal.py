@@ -171,7 +171,7 @@ def test_what_was_committed_there_later_stays(caplog: pytest.LogCaptureFixture) 
     for _ in range(3):
         it.pass_s(RECENT_MS / 1000)
     assert it.offset() == (9, -1, "")
-    said = "group g has offset 9 of t-0 at the upstream, and 5 here: it was used there, and what it has there"
+    said = "group g: a client has committed offset 9 of t-0 at the upstream; kshim has 5"
     assert said in caplog.text
 
 

@@ -258,7 +258,7 @@ def test_a_refused_claim_is_tried_again_after_a_while(
     process = new()
     log.answers = [Answer(ErrorCode.TOPIC_AUTHORIZATION_FAILED)]
     process.shard.want()
-    assert "the upstream refuses to let shards be led: TOPIC_AUTHORIZATION_FAILED" in caplog.text
+    assert "the upstream does not allow kshim to lead shards: TOPIC_AUTHORIZATION_FAILED" in caplog.text
     assert not process.shard.is_led
     clock.advance(REFUSED_S)
     assert process.shard.is_led
@@ -328,7 +328,7 @@ def test_a_log_that_cannot_be_read_on_is_tried_again(
         patched.setattr(log, "fetch", lambda *_: succeed(Fetched(b"\xff" * 100, 9)))
         process = new()
         process.shard.want()
-    assert "shard 0 is not led, and tried again in 60 s: at offset 0 or behind it" in caplog.text
+    assert "shard 0 is not led; kshim tries again in 60 s: at offset 0 or behind it" in caplog.text
     clock.advance(DAMAGED_S)
     assert process.shard.is_led
 
