@@ -86,7 +86,7 @@ def forged(topic: dict[str, Any], shard: int, size: int, acks: int = -1) -> Prod
         producer_epoch=32_767,
         base_sequence=0,
     )
-    data = PartitionProduceData(index=shard, records=batch)
+    data = PartitionProduceData(index=shard, records=batch.data)
     return ProduceRequest(
         acks=acks, timeout_ms=5000, topic_data=(TopicProduceData(partition_data=(data,), **topic),)
     )
@@ -199,7 +199,9 @@ def strange_batches() -> list[bytes]:
     ]
     ids = [(-1, -1), (4711, 0), (2**63 - 1, 32_767), (FIRST_PRODUCER_ID, 1_000)]
     return [
-        encode_entries([record], now_ms, producer_id=producer_id, producer_epoch=epoch, base_sequence=number)
+        encode_entries(
+            [record], now_ms, producer_id=producer_id, producer_epoch=epoch, base_sequence=number
+        ).data
         for producer_id, epoch in ids
         for number, record in enumerate(strange)
     ]
@@ -212,7 +214,7 @@ def test_strange_records_at_the_upstream_cost_no_group_its_coordinator(
     assert committer.commit(1)
     shard = shard_of(f"g-{made}")
     for batch in strange_batches():
-        data = PartitionProduceData(index=shard, records=batch)
+        data = PartitionProduceData(index=shard, records=batch.data)
         topic = TopicProduceData(name=TOPIC, partition_data=(data,))
         answer = wire(kafka).ask(9, ProduceRequest(acks=-1, timeout_ms=5000, topic_data=(topic,)))
         assert answer.responses[0].partition_responses[0].error_code == ErrorCode.NONE

@@ -78,7 +78,8 @@ class RebalanceTopic:
             partition_no = await self._partition_no()
             now_ms = int(self._clock.seconds() * 1000)
             try:
-                await self._log.append(partition_no, encode_entries(entries, now_ms), now_ms=now_ms)
+                batch = encode_entries(entries, now_ms)
+                await self._log.append(partition_no, batch.data, now_ms=now_ms, header=batch.header)
             except StorageError as error:
                 logger.error("%s: %d rebalance(s) are not written: %s", TOPIC, len(entries), error)
         self._is_writing = False

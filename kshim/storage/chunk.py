@@ -14,7 +14,9 @@ from typing import NamedTuple
 from kshim.storage.producers import Produced
 from schemas.records.batch import (
     LOG_APPEND_TIME_BIT,
+    LOG_OVERHEAD,
     NO_TIMESTAMP,
+    RecordBatchHeader,
     TimestampType,
     batches,
     decode_header,
@@ -55,13 +57,17 @@ class Placed(NamedTuple):
 
 
 def place(
-    batch: bytes | memoryview, base_offset: int, leader_epoch: int, log_append_time_ms: int | None
+    batch: bytes | memoryview,
+    base_offset: int,
+    leader_epoch: int,
+    log_append_time_ms: int | None,
+    header: RecordBatchHeader | None = None,
 ) -> Placed:
     """Number the records of the batches from `base_offset` on. A writable memoryview is changed in place;
     anything else is copied.
 
     The batches get the topic's timestamp type: LogAppendTime with `log_append_time_ms`, or CreateTime if that
-    is None.
+    is None. header: of the batch, if there is one and its header is known.
     """
     timestamp_type = (
         TimestampType.CREATE_TIME if log_append_time_ms is None else TimestampType.LOG_APPEND_TIME
@@ -70,17 +76,17 @@ def place(
     at, max_timestamp = 0, NO_TIMESTAMP
     produced: list[Produced] = []
     while at < len(placed):
-        header = decode_header(placed, at)
+        known = header or decode_header(placed, at)
         patch_in_place(placed, at, base_offset, leader_epoch)
-        timestamp_ms = header.max_timestamp if log_append_time_ms is None else log_append_time_ms
-        if timestamp_type or header.attributes & LOG_APPEND_TIME_BIT:
+        timestamp_ms = known.max_timestamp if log_append_time_ms is None else log_append_time_ms
+        if timestamp_type or known.attributes & LOG_APPEND_TIME_BIT:
             set_max_timestamp(placed, at, timestamp_type, timestamp_ms)
         max_timestamp = max(max_timestamp, timestamp_ms)
-        if header.producer_id >= 0:
-            marker = decode_marker(memoryview(placed)[at:]) if header.is_control else None
-            produced.append(Produced(header, base_offset, timestamp_ms, marker))
-        base_offset += header.last_offset_delta + 1
-        at += header.size
+        if known.producer_id >= 0:
+            marker = decode_marker(memoryview(placed)[at:]) if known.is_control else None
+            produced.append(Produced(known, base_offset, timestamp_ms, marker))
+        base_offset += known.last_offset_delta + 1
+        at += LOG_OVERHEAD + known.batch_length
     assert at == len(placed), "only whole batches can be appended"
     return Placed(placed, base_offset, max_timestamp, produced)
 

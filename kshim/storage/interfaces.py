@@ -12,6 +12,7 @@ from twisted.internet.defer import Deferred
 
 from kshim.storage.durations import Durations
 from kshim.storage.producers import Aborted, Producers
+from schemas.records.batch import RecordBatchHeader
 from schemas.records.end_txn_marker import EndTxnMarker
 
 __all__ = [
@@ -150,12 +151,14 @@ class Log(PartitionEnds, Protocol):
         leader_epoch: int = 0,
         now_ms: int,
         log_append_time: bool = False,
+        header: RecordBatchHeader | None = None,
     ) -> Deferred[Appended]:
         """Append one or more whole, validated batches.
 
         Offsets are assigned before this returns, so appends are ordered by their calls. With
         `log_append_time` every batch is stamped with `now_ms` (message.timestamp.type=LogAppendTime).
-        A writable `batch` belongs to the log from now on; any other is copied. The Deferred fires when the
+        A writable `batch` belongs to the log from now on; any other is copied. header: of the only batch, if
+        it is known; then it is not decoded. The Deferred fires when the
         records are durable and below the high watermark. It errbacks StorageError; then no record was stored.
         """
         ...

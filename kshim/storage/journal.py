@@ -45,7 +45,8 @@ class LogJournal:
             producer_epoch=producer_epoch,
             is_transactional=producer != NO_PRODUCER,
         )
-        return self._log.append(self._partition_nos[shard], batch, now_ms=now_ms)
+        partition_no = self._partition_nos[shard]
+        return self._log.append(partition_no, batch.data, now_ms=now_ms, header=batch.header)
 
     def prove_leadership(self, shard: int) -> Deferred[Any]:
         return succeed(None)  # no other process has the store

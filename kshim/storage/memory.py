@@ -23,7 +23,7 @@ from kshim.storage.leader_epochs import epoch_boundary
 from kshim.storage.producers import Aborted, Producers, between
 from kshim.storage.retention import expired, run
 from kshim.storage.watchers import Watchers
-from schemas.records.batch import NO_TIMESTAMP
+from schemas.records.batch import NO_TIMESTAMP, RecordBatchHeader
 
 __all__ = ["MemoryLog", "MemoryMetadata", "MemoryStore"]
 
@@ -96,6 +96,7 @@ class MemoryLog:
         leader_epoch: int = 0,
         now_ms: int,
         log_append_time: bool = False,
+        header: RecordBatchHeader | None = None,
     ) -> Deferred[Appended]:
         if partition_no in self._deleted:
             return fail(StorageError(f"partition {partition_no} was deleted"))
@@ -103,7 +104,8 @@ class MemoryLog:
         if partition is None:
             partition = self._partitions[partition_no] = _Partition()
         base_offset = partition.end
-        placed = chunk.place(batch, base_offset, leader_epoch, now_ms if log_append_time else None)
+        stamp_ms = now_ms if log_append_time else None
+        placed = chunk.place(batch, base_offset, leader_epoch, stamp_ms, header)
         so_far = partition.chunks[-1].max_timestamp_so_far if partition.chunks else NO_TIMESTAMP
         last_offset = placed.next_offset - 1
         partition.chunks.append(Chunk(last_offset, max(so_far, placed.max_timestamp), bytes(placed.batches)))

@@ -154,6 +154,14 @@ class RecordBatchHeader(NamedTuple):
         return self.base_timestamp if self.attributes & DELETE_HORIZON_BIT else None
 
 
+class Encoded(NamedTuple):
+    """A batch that was just encoded, with its header, so that nobody has to decode it."""
+
+    header: RecordBatchHeader
+    data: memoryview
+    """The whole batch, writable."""
+
+
 def crc32c(data: View, crc: int = 0) -> int:
     """CRC-32C of `data`, continuing from `crc`."""
     return _crc32c()(data, crc)
@@ -401,13 +409,16 @@ def encode_entries(
     producer_epoch: int = -1,
     base_sequence: int = -1,
     is_transactional: bool = False,
-) -> bytes:
+) -> Encoded:
     """Like `encode`, for records with these keys and values, all with one timestamp and without headers."""
-    covered = COVERED.pack(
+    payload = encode_plain_records(entries)
+    fields = (
         *(TRANSACTIONAL_BIT * is_transactional, len(entries) - 1, timestamp_ms, timestamp_ms),
         *(producer_id, producer_epoch, base_sequence, len(entries)),
     )
-    return _join(0, -1, covered, encode_plain_records(entries))
+    crc = crc32c(payload, crc32c(COVERED.pack(*fields)))
+    header = _new_header((0, HEADER_BYTES - LOG_OVERHEAD + len(payload), -1, 2, crc, *fields))
+    return Encoded(header, memoryview(bytearray().join((HEADER.pack(*header), payload))))
 
 
 def assemble(header: RecordBatchHeader, payload: bytes | bytearray) -> bytes:

@@ -39,7 +39,7 @@ from kshim.storage.interfaces import (
 from kshim.storage.leader_epochs import epoch_boundary
 from kshim.storage.producers import Aborted, Producers, between
 from kshim.storage.watchers import Watchers
-from schemas.records.batch import NO_TIMESTAMP
+from schemas.records.batch import NO_TIMESTAMP, RecordBatchHeader
 
 MIN_DIRTY_RECORDS = 5000
 """Fewest uncompacted records for a pass. Loading fewer takes only some milliseconds."""
@@ -93,6 +93,7 @@ class EmbeddedLog:
         leader_epoch: int = 0,
         now_ms: int,
         log_append_time: bool = False,
+        header: RecordBatchHeader | None = None,
     ) -> Deferred[Appended]:
         if partition_no in self._deleted:
             return fail(StorageError(f"partition {partition_no} was deleted"))
@@ -102,7 +103,7 @@ class EmbeddedLog:
             return fail(error)
         self._now_ms = now_ms
         stamp_ms = now_ms if log_append_time else None
-        placed = chunk.place(batch, partition.end, leader_epoch, stamp_ms)
+        placed = chunk.place(batch, partition.end, leader_epoch, stamp_ms, header)
         result = Appended(partition.end, partition.start, NO_TIMESTAMP if stamp_ms is None else stamp_ms)
         partition.end = placed.next_offset
         partition.max_timestamp = max(partition.max_timestamp, placed.max_timestamp)

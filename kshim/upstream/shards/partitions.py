@@ -72,7 +72,7 @@ class _Broker:
 
     def __init__(self, upstream: Upstream, address: Endpoint) -> None:
         self.address = address
-        self.appends: _Gathered[bytes] = _Gathered()
+        self.appends: _Gathered[bytes | memoryview] = _Gathered()
         self.ends: _Gathered[None] = _Gathered()
         self._upstream = upstream
         self._links: dict[str, Link] = {}
@@ -111,7 +111,7 @@ class Partitions:
 
     # ---- questions
 
-    def append(self, partition: int, batch: bytes) -> Deferred[Answer]:
+    def append(self, partition: int, batch: bytes | memoryview) -> Deferred[Answer]:
         """Append a batch. Fires when all in-sync replicas have it, or with the reason why not."""
         return self._gather(partition, batch, lambda broker: broker.appends, self._send_appends, NO_ANSWER)
 

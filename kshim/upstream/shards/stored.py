@@ -39,7 +39,7 @@ LOAD_RECORDS = 500
 """About how many records are loaded as one entry, in about a millisecond."""
 
 
-def encode_batch(batch: Outgoing, now_ms: int) -> bytes:
+def encode_batch(batch: Outgoing, now_ms: int) -> memoryview:
     """Encode a batch to be sent."""
     return encode_entries(
         batch.entries,
@@ -47,7 +47,7 @@ def encode_batch(batch: Outgoing, now_ms: int) -> bytes:
         producer_id=batch.term.producer_id,
         producer_epoch=batch.term.producer_epoch,
         base_sequence=batch.base_sequence,
-    )
+    ).data
 
 
 def read_batches(data: bytes, offset: int) -> Iterator[Batch]:

@@ -74,10 +74,13 @@ class TestAgainstJava:
         """Lengths and offset deltas of one, two and three bytes."""
         entries = [(b"k" * (n % 70), (None, b"", b"v" * n)[n % 3]) for n in range(count)]
         same = [Record(delta, 1700000000000, key, value) for delta, (key, value) in enumerate(entries)]
-        assert encode_entries(entries, 1700000000000) == encode(same)
+        found = encode_entries(entries, 1700000000000)
+        assert found.data == encode(same)
+        assert found.header == decode_header(found.data)
         of_producer: dict[str, Any] = {"producer_id": 4000, "producer_epoch": 3, "is_transactional": True}
         found = encode_entries([(None, b"v")], 5, **of_producer)
-        assert found == encode([Record(0, 5, None, b"v")], **of_producer)
+        assert found.data == encode([Record(0, 5, None, b"v")], **of_producer)
+        assert found.header == decode_header(found.data)
 
     def test_sets_log_append_time_as_java_does(self) -> None:
         java = JAVA["log_append_time"]

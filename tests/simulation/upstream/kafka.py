@@ -225,4 +225,4 @@ def _encoded(stored: Stored) -> bytes:
         producer_epoch=header.producer_epoch,
         base_sequence=header.base_sequence,
     )
-    return patch(batch, header.base_offset, 0)
+    return patch(batch.data, header.base_offset, 0)

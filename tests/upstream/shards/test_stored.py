@@ -133,7 +133,7 @@ def test_what_a_leader_is_told_of_a_marker() -> None:
 def test_a_pending_offset_that_cannot_be_read_is_skipped(
     key: bytes, value: bytes | None, caplog: pytest.LogCaptureFixture
 ) -> None:
-    data = encode_batch(Outgoing(FIRST_TERM, 0, ((b"a", b"1"), (key, value), (b"b", b"2"))), NOW_MS)
+    data = bytes(encode_batch(Outgoing(FIRST_TERM, 0, ((b"a", b"1"), (key, value), (b"b", b"2"))), NOW_MS))
     assert list(loaded([data], ShardTransactions())) == [journal_batch((b"a", b"1"), (b"b", b"2"))]
     assert "skipped a pending offset at offset 0" in caplog.text
 
@@ -150,7 +150,7 @@ def test_an_upstream_may_compress() -> None:
 @pytest.mark.parametrize("value", [b"", b"\0\0\1"])
 def test_a_claim_that_cannot_be_read(value: bytes) -> None:
     """Its owner may lead for as long as any kshim may."""
-    data = encode_batch(Outgoing(FIRST_TERM, 0, ((KEY, value),)), NOW_MS)
+    data = bytes(encode_batch(Outgoing(FIRST_TERM, 0, ((KEY, value),)), NOW_MS))
     (found,) = read_batches(data, 0)
     assert (found.term, found.claim) == (FIRST_TERM, UNKNOWN_CLAIM)
     assert "the claim at offset 0 cannot be read" in found.finding
