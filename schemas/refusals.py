@@ -131,6 +131,7 @@ REFUSALS: Final[Mapping[ApiKey, tuple[Refusal, ...]]] = {
         TOP,
     ),
     ApiKey.DESCRIBE_GROUPS: (within(each("groups", "groups", group_id=ITSELF)),),
+    ApiKey.CONSUMER_GROUP_DESCRIBE: (within(each("groups", "group_ids", group_id=ITSELF)),),
     ApiKey.CREATE_TOPICS: (within(_BY_NAME),),
     ApiKey.DELETE_TOPICS: (
         within(each("responses", "topics", "name", "topic_id")),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,12 @@ from integration.support.server import Server
 from kshim.callers.mistake import Mistake
 
 GROUP = {"group": "readers"}
+
+
+@pytest.fixture
+def own_server(new_server: Callable[..., Server]) -> Server:
+    """A server that serves classic groups alone."""
+    return new_server("--set", "group.coordinator.rebalance.protocols=classic").start()
 
 
 def test_librdkafka_with_the_consumer_protocol(own_server: Server, told: Told) -> None:

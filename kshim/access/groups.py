@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Set
 from dataclasses import replace
 
 from kshim.access.asker import ERRORS, Asker
 from kshim.access.rules import Need, Perform, each, name_of, refused, whole
 from kshim.answering.authorized_operations import GROUP_OPERATIONS
+from kshim.answering.consumer_protocol import is_served
 from kshim.api.join_group import FIRST_VERSION_WITH_NULL_PROTOCOL
 from kshim.api.sync_group import FIRST_VERSION_WITH_PROTOCOL
 from kshim.cluster.acl import AclOperation, AclResource
@@ -15,6 +16,15 @@ from kshim.turns.promise import settled
 from kshim.turns.slices import in_slices
 from schemas.error_code import ErrorCode
 from schemas.mapped import Mapped
+from schemas.messages.consumer_group_describe import (
+    ConsumerGroupDescribeRequest,
+    ConsumerGroupDescribeResponse,
+)
+from schemas.messages.consumer_group_describe import DescribedGroup as DescribedConsumerGroup
+from schemas.messages.consumer_group_heartbeat import (
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+)
 from schemas.messages.describe_groups import DescribedGroup, DescribeGroupsRequest, DescribeGroupsResponse
 from schemas.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
 from schemas.messages.join_group import JoinGroupRequest, JoinGroupResponse
@@ -111,6 +121,75 @@ async def describe_groups(
         lambda _: WITH_OPERATIONS_US,
     )
     return replace(response, groups=tuple(groups))
+
+
+# ---- groups of the consumer protocol
+
+
+async def consumer_group_heartbeat(
+    asker: Asker,
+    request: ConsumerGroupHeartbeatRequest,
+    perform: Perform[ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse],
+) -> ConsumerGroupHeartbeatResponse:
+    """Check the right to read the group, and to describe all topics that the request names. What a regular
+    expression matches is filtered when the topics are searched.
+    """
+    if is_served(asker.broker):
+        if not asker.may(AclOperation.READ, GROUP, request.group_id):
+            return ConsumerGroupHeartbeatResponse(error_code=DENIED)
+        names = tuple(dict.fromkeys(request.subscribed_topic_names or ()))
+        if names and len(await asker.may_each(AclOperation.DESCRIBE, TOPIC, names)) < len(names):
+            return ConsumerGroupHeartbeatResponse(error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+    return await settled(perform(request))
+
+
+_consumer_groups_described = each("group_ids", AclOperation.DESCRIBE, GROUP)
+HIDDEN_TOPICS = "The group has described topic(s) that the client is not authorized to describe."
+
+
+async def consumer_group_describe(
+    asker: Asker,
+    request: ConsumerGroupDescribeRequest,
+    perform: Perform[ConsumerGroupDescribeRequest, ConsumerGroupDescribeResponse],
+) -> ConsumerGroupDescribeResponse:
+    """Describe the groups that the caller may describe, if it may describe all topics of their assignments.
+    Add the caller's operations if they are requested.
+    """
+    if not is_served(asker.broker):
+        return await settled(perform(request))
+
+    def with_operations(group: DescribedConsumerGroup) -> DescribedConsumerGroup:
+        if group.error_code or not request.include_authorized_operations:
+            return group
+        operations = asker.operations(GROUP, group.group_id) & GROUP_OPERATIONS
+        return replace(group, authorized_operations=operations)
+
+    response = await settled(_consumer_groups_described(asker, request, perform))
+    topics = {topic for group in response.groups for topic in _assigned(group)}
+    seen = await asker.may_each(AclOperation.DESCRIBE, TOPIC, sorted(topics))
+    groups = [with_operations(_unless_hidden(group, seen)) for group in response.groups]
+    groups.sort(key=lambda group: group.error_code != DENIED)  # as from Kafka, which denies first
+    return replace(response, groups=tuple(groups))
+
+
+def _unless_hidden(group: DescribedConsumerGroup, allowed: Set[str]) -> DescribedConsumerGroup:
+    if _assigned(group) <= allowed:
+        return group
+    return DescribedConsumerGroup(
+        group_id=group.group_id,
+        error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+        error_message=HIDDEN_TOPICS,
+    )
+
+
+def _assigned(group: DescribedConsumerGroup) -> set[str]:
+    """The names of the topics in the assignments of a group's members."""
+    return {
+        topic.topic_name
+        for member in group.members
+        for assignment in (member.assignment, member.target_assignment)
+        for topic in assignment.topic_partitions
+    }
 
 
 # ---- committed offsets

@@ -53,6 +53,8 @@ TABLE: Final[Mapping[ApiKey, tuple[Rule, ...]]] = {
     ApiKey.OFFSET_FETCH: (groups.offset_fetch,),
     ApiKey.OFFSET_DELETE: (whole(Need(DELETE, GROUP, "group_id")), each("topics", READ, TOPIC)),
     ApiKey.DESCRIBE_GROUPS: (groups.describe_groups,),
+    ApiKey.CONSUMER_GROUP_HEARTBEAT: (groups.consumer_group_heartbeat,),
+    ApiKey.CONSUMER_GROUP_DESCRIBE: (groups.consumer_group_describe,),
     ApiKey.LIST_GROUPS: (lists.list_groups,),
     ApiKey.DELETE_GROUPS: (each("groups_names", DELETE, GROUP),),
     # transactions
@@ -92,7 +94,6 @@ TABLE: Final[Mapping[ApiKey, tuple[Rule, ...]]] = {
     ApiKey.API_VERSIONS: (),
     ApiKey.SASL_HANDSHAKE: (),
     ApiKey.SASL_AUTHENTICATE: (),
-    ApiKey.CONSUMER_GROUP_HEARTBEAT: (),
     ApiKey.SHARE_GROUP_HEARTBEAT: (),
     ApiKey.STREAMS_GROUP_HEARTBEAT: (),
 }

@@ -4,7 +4,7 @@ v3: the client names its software (KIP-511); v4: features may have a minimum ver
 request in a higher version than we serve is answered in v0, with UNSUPPORTED_VERSION and our range for this
 one API (KIP-511); see `unsupported`.
 
-The only announced feature is transaction.version; see `cluster.features`. A feature at version 0 is not in
+The announced features are those of `cluster.features`. A feature at version 0 is not in
 use, and not listed. The epoch of the features is the number of changes of the cluster; clients ignore
 features with an older epoch.
 """
@@ -45,15 +45,12 @@ _SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 
 
 # The announced versions: those of the schemas, with the exceptions below.
-_HIDDEN = frozenset((ApiKey.CONSUMER_GROUP_DESCRIBE,))
-ANNOUNCED = {key: versions for key, versions in VERSIONS.items() if key not in _HIDDEN} | {
+ANNOUNCED = VERSIONS | {
     # Kafka also announces 0 to 2, at which it closes the connection: without them librdkafka would switch
     # compression off (KAFKA-18659).
     ApiKey.PRODUCE: range(VERSIONS[ApiKey.PRODUCE].stop),
 }
-REFUSED = frozenset(
-    (ApiKey.CONSUMER_GROUP_HEARTBEAT, ApiKey.SHARE_GROUP_HEARTBEAT, ApiKey.STREAMS_GROUP_HEARTBEAT)
-)
+REFUSED = frozenset((ApiKey.SHARE_GROUP_HEARTBEAT, ApiKey.STREAMS_GROUP_HEARTBEAT))
 """APIs that are announced, but answered with UNSUPPORTED_VERSION, like in an Apache Kafka with such groups
 switched off. So members fail and say why, and the log says what to change.
 """

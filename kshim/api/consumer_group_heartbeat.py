@@ -1,15 +1,19 @@
-"""ConsumerGroupHeartbeat (68): a consumer with group.protocol=consumer (KIP-848), which is not served.
+"""ConsumerGroupHeartbeat (68): a member of a group of the consumer protocol (KIP-848) joins, stays or leaves.
 
-An Apache Kafka with group.coordinator.rebalance.protocols=classic gives the same answer: UNSUPPORTED_VERSION.
-With it consumers fail and say why. If the API were not announced, librdkafka would wait for ever.
+If the protocol is switched off, members are refused as by Apache Kafka: UNSUPPORTED_VERSION.
 """
 
 from __future__ import annotations
 
+from functools import partial
+
 from kshim.answering import Broker
+from kshim.answering.consumer_protocol import is_served, visible_topics
 from kshim.answering.warn import warn
 from kshim.callers import RequestContext
+from kshim.callers.context import NamedMember
 from kshim.callers.mistake import Mistake
+from kshim.turns.promise import Answer
 from schemas.error_code import ErrorCode
 from schemas.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
@@ -19,10 +23,11 @@ from schemas.messages.consumer_group_heartbeat import (
 
 def consumer_group_heartbeat(
     broker: Broker, context: RequestContext, request: ConsumerGroupHeartbeatRequest
-) -> ConsumerGroupHeartbeatResponse:
-    """Refuse the member, and say what to change."""
-    warn(broker, context, Mistake.CONSUMER_PROTOCOL, group=request.group_id)
-    return ConsumerGroupHeartbeatResponse(
-        error_code=ErrorCode.UNSUPPORTED_VERSION,
-        error_message="kshim serves classic groups: set group.protocol=classic in the consumer.",
-    )
+) -> Answer[ConsumerGroupHeartbeatResponse]:
+    """Forward to the group's coordinator."""
+    if not is_served(broker):
+        warn(broker, context, Mistake.CONSUMER_PROTOCOL, group=request.group_id)
+        return ConsumerGroupHeartbeatResponse(error_code=ErrorCode.UNSUPPORTED_VERSION)
+    if context.client is not None and request.member_id:
+        context.client.member = NamedMember(request.group_id, request.member_id)
+    return broker.groups.member_heartbeat(context, request, partial(visible_topics, broker, context))

@@ -11,7 +11,6 @@ from typing import Final
 from schemas.api_key import ApiKey
 
 _TOKENS = "delegation tokens (KIP-48) are not built yet"
-_CONSUMER_GROUPS = "the consumer protocol of KIP-848 is not built yet"
 _SHARE_GROUPS = "share groups (KIP-932) are not built yet"
 _SHARE_STATE = "brokers ask each other this about share groups (KIP-932), which are not built yet"
 _STREAMS_GROUPS = "streams groups (KIP-1071) are not built yet"
@@ -21,8 +20,6 @@ _KAFKA_4_2: Final[Mapping[ApiKey, tuple[range, str]]] = {
     ApiKey.RENEW_DELEGATION_TOKEN: (range(1, 3), _TOKENS),
     ApiKey.EXPIRE_DELEGATION_TOKEN: (range(1, 3), _TOKENS),
     ApiKey.DESCRIBE_DELEGATION_TOKEN: (range(1, 4), _TOKENS),
-    ApiKey.CONSUMER_GROUP_HEARTBEAT: (range(2), _CONSUMER_GROUPS),
-    ApiKey.CONSUMER_GROUP_DESCRIBE: (range(2), _CONSUMER_GROUPS),
     ApiKey.SHARE_GROUP_HEARTBEAT: (range(1, 2), _SHARE_GROUPS),
     ApiKey.SHARE_GROUP_DESCRIBE: (range(1, 2), _SHARE_GROUPS),
     ApiKey.SHARE_FETCH: (range(1, 3), _SHARE_GROUPS),

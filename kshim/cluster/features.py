@@ -1,10 +1,11 @@
 """The features of a cluster: their supported versions, and Kafka's refusals of changes (KIP-584).
 
-Pure. The one feature is transaction.version: a client that sees version 2 gets a new producer epoch for each
-transaction, and leaves it to the broker to add partitions to it (KIP-890). A broker serves the older requests
-as well, so clients go on when it is changed. kshim has none of Kafka's other features: group.version,
-share.version and streams.version stand for new kinds of groups; kraft.version, metadata.version and
-eligible.leader.replicas.version stand for agreements within a quorum of several machines.
+Pure. transaction.version: a client that sees version 2 gets a new producer epoch for each transaction, and
+leaves it to the broker to add partitions to it (KIP-890). A broker serves the older requests as well, so
+clients go on when it is changed. group.version: 1 if groups of the consumer protocol are served (KIP-848).
+kshim has none of Kafka's other features: share.version and streams.version stand for other kinds of groups;
+kraft.version, metadata.version and eligible.leader.replicas.version stand for agreements within a quorum of
+several machines.
 """
 
 from __future__ import annotations
@@ -13,8 +14,9 @@ from collections.abc import Iterable, Mapping
 from enum import IntEnum
 from typing import Final, NamedTuple
 
+GROUP_VERSION: Final = "group.version"
 TRANSACTION_VERSION: Final = "transaction.version"
-SUPPORTED: Final[Mapping[str, range]] = {TRANSACTION_VERSION: range(3)}
+SUPPORTED: Final[Mapping[str, range]] = {GROUP_VERSION: range(2), TRANSACTION_VERSION: range(3)}
 """The supported versions of each feature. A new cluster uses the last one."""
 LATEST: Final[Mapping[str, int]] = {name: versions[-1] for name, versions in SUPPORTED.items()}
 

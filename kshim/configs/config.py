@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 
 from kshim.configs.access import STANDARD_AUTHORIZER, authorizer_class, checked_super_users
+from kshim.configs.consumer_groups import ConsumerGroupsProperties
 from kshim.configs.endpoint import Endpoint
 from kshim.configs.java import INT_MAX, LONG_MAX, SHORT_MAX
 from kshim.configs.listeners import (
@@ -24,7 +25,6 @@ from kshim.configs.listeners import (
 )
 from kshim.configs.per_ip import checked_per_ip
 from kshim.configs.property import property_field as _property
-from kshim.configs.upstream_groups import UpstreamGroupsProperties
 from kshim.configs.values import (
     Secret,
     boolean,
@@ -47,7 +47,7 @@ def _int(default: int, doc: str, *, low: int = 1, high: int = INT_MAX, kafka_def
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Config(UpstreamGroupsProperties):
+class Config(ConsumerGroupsProperties):
     """All properties that a user may set. `Config()` holds the defaults."""
 
     listeners: str = _property(

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from kshim.configs.config import PROPERTIES, Config, property_text
+from kshim.configs.consumer_groups import consumer_group_problems
 from kshim.configs.listeners import LISTENER_PREFIX, WrongListener
 from kshim.configs.tls import WrongTls, is_override, tls_settings, without_effect
 
@@ -106,6 +107,7 @@ def _problems(config: Config, keys: Mapping[str, str]) -> Iterator[str]:
             f"group.min.session.timeout.ms={config.group_min_session_timeout_ms}: expected at most "
             f"group.max.session.timeout.ms, which is {config.group_max_session_timeout_ms}"
         )
+    yield from consumer_group_problems(config)
     if config.http_listener is not None and not config.http_listener.is_loopback and not config.http_token:
         yield (
             f"http.listener={config.http_listener}: expected http.token, too, as others can connect to this "

@@ -9,9 +9,15 @@ from uuid import uuid4
 from twisted.internet.defer import Deferred
 
 from kshim.callers import RequestContext
+from kshim.cluster import uuid_text
 from kshim.cluster.pause import Pause, no_pause
 from kshim.configs.config import Config
 from kshim.coordination.decision import Decision
+from kshim.coordination.groups.consumer.checks import check_heartbeat
+from kshim.coordination.groups.consumer.environment import Environment, SameConfigs, Visible
+from kshim.coordination.groups.consumer.refused import Refused
+from kshim.coordination.groups.consumer.requests import MemberHeartbeat
+from kshim.coordination.groups.consumer.topics import NoTopics, Topics
 from kshim.coordination.groups.coordinator import Coordinator
 from kshim.coordination.groups.offsets import no_id
 from kshim.coordination.groups.refusals import EndTransaction, GroupRequest, WaitingHeartbeat
@@ -26,6 +32,10 @@ from kshim.storage.interfaces import Journal
 from kshim.turns.promise import Answer, Promise, settled
 from schemas.error_code import ErrorCode
 from schemas.internal_topics.group_metadata_log import NO_ID, TopicId
+from schemas.messages.consumer_group_heartbeat import (
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+)
 from schemas.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from schemas.messages.list_groups import ListGroupsRequest, ListGroupsResponse
 from schemas.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
@@ -37,11 +47,12 @@ def new_coordinator(
     partitions: int,
     record_bytes: int | None = None,
     topic_id_of: Callable[[str], TopicId] = no_id,
+    topics: Topics | None = None,
 ) -> Coordinator:
     """A coordinator with the limits of `config` and random member ids; it leads no shard yet.
 
     record_bytes: the most bytes that the journal takes at once; None stands for message.max.bytes.
-    topic_id_of: see `Coordinator`.
+    topic_id_of: see `Coordinator`. topics: those that members of consumer groups get; None stands for none.
     """
     settings = Settings(
         group_min_session_timeout_ms=config.group_min_session_timeout_ms,
@@ -52,13 +63,27 @@ def new_coordinator(
         message_max_bytes=config.message_max_bytes if record_bytes is None else record_bytes,
         offsets_retention_minutes=config.offsets_retention_minutes,
         offsets_retention_check_interval_ms=config.offsets_retention_check_interval_ms,
+        group_consumer_session_timeout_ms=config.group_consumer_session_timeout_ms,
+        group_consumer_heartbeat_interval_ms=config.group_consumer_heartbeat_interval_ms,
+        group_consumer_max_size=config.group_consumer_max_size,
+        group_consumer_assignors=tuple(config.group_consumer_assignors.split(",")),
+        group_consumer_regex_refresh_interval_ms=config.group_consumer_regex_refresh_interval_ms,
+        group_consumer_assignment_interval_ms=config.group_consumer_assignment_interval_ms,
     )
-    return Coordinator(settings, new_member_id, partitions, topic_id_of)
+    environment = Environment(
+        SameConfigs(settings), new_uuid_text, topics or NoTopics(), settings.group_consumer_assignors
+    )
+    return Coordinator(settings, new_member_id, partitions, topic_id_of, environment)
 
 
 def new_member_id(prefix: str) -> str:
     """A member id in Kafka's form: the client id or group instance id, a dash, and a random UUID."""
     return f"{prefix}-{uuid4()}"
+
+
+def new_uuid_text() -> str:
+    """A random UUID as Kafka writes it: 22 characters."""
+    return uuid_text(uuid4())
 
 
 FORGET_US = 5_000
@@ -94,6 +119,20 @@ class GroupRuntime(Runtime):
     def commit(self, context: RequestContext, request: OffsetCommitRequest) -> Answer[OffsetCommitResponse]:
         """See `Groups.commit`."""
         answer: Answer[OffsetCommitResponse] = self._answer(self._caller(context), request)
+        return answer
+
+    def member_heartbeat(
+        self, context: RequestContext, request: ConsumerGroupHeartbeatRequest, visible: Visible
+    ) -> Answer[ConsumerGroupHeartbeatResponse]:
+        """See `AllGroups.member_heartbeat`."""
+        if self.is_running:
+            try:
+                check_heartbeat(request, context.api_version, self._groups.assignors)
+            except Refused as refused:
+                return ConsumerGroupHeartbeatResponse(error_code=refused.error, error_message=refused.message)
+        answer: Answer[ConsumerGroupHeartbeatResponse] = self.submit(
+            context, MemberHeartbeat(request, visible)
+        )
         return answer
 
     def _release_heartbeat(self, request: HeartbeatRequest, token: int) -> None:
@@ -161,6 +200,7 @@ class GroupRuntime(Runtime):
     def topic_changed(self, name: str, change: str) -> None:
         """Note how a topic has changed, in words, for people who ask why groups rebalance."""
         self._groups.topic_changed(name, change, self._now_ms())
+        self._alarm.set()
 
     def group_ids(self) -> list[str]:
         """See `Groups.group_ids`."""

@@ -7,6 +7,8 @@ from typing import Protocol, overload
 
 from kshim.callers import RequestContext
 from kshim.cluster.pause import Pause
+from kshim.coordination.groups.consumer.environment import Visible
+from kshim.coordination.groups.consumer.requests import DescribeConsumerGroup
 from kshim.coordination.groups.refusals import (
     DeleteGroup,
     DescribeGroup,
@@ -25,6 +27,11 @@ from schemas.messages.add_partitions_to_txn import (
     AddPartitionsToTxnRequest,
     AddPartitionsToTxnResponse,
     AddPartitionsToTxnResult,
+)
+from schemas.messages.consumer_group_describe import DescribedGroup as DescribedConsumerGroup
+from schemas.messages.consumer_group_heartbeat import (
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
 )
 from schemas.messages.delete_groups import DeletableGroupResult
 from schemas.messages.describe_groups import DescribedGroup
@@ -86,6 +93,11 @@ class Groups(Protocol):
     def submit(
         self, context: RequestContext, request: ForceRebalance | ExpireMember | FenceMember
     ) -> Answer[ErrorCode]: ...
+
+    @overload
+    def submit(
+        self, context: RequestContext, request: DescribeConsumerGroup
+    ) -> Answer[DescribedConsumerGroup]: ...
 
     def heartbeat(self, context: RequestContext, request: HeartbeatRequest) -> Answer[HeartbeatResponse]:
         """Answer a Heartbeat. If the group is stable, the Heartbeat is parked until a rebalance begins, until
@@ -152,6 +164,18 @@ class TransactionPartitions(Protocol):
         self, context: RequestContext, request: AddPartitionsToTxnRequest
     ) -> AddPartitionsToTxnResponse:
         """Add partitions to transactions, or verify that they are in them; see `Transactions`."""
+
+
+class AllGroups(Groups, Protocol):
+    """The group coordinator of a local cluster, which also serves groups of the consumer protocol."""
+
+    def member_heartbeat(
+        self, context: RequestContext, request: ConsumerGroupHeartbeatRequest, visible: Visible
+    ) -> Answer[ConsumerGroupHeartbeatResponse]:
+        """Answer the heartbeat of a member of a group of the consumer protocol. visible: returns those of
+        some topics that the sender may see.
+        """
+        ...
 
 
 class Transactions(Protocol):

@@ -39,6 +39,7 @@ the leader, internal topics of Kafka Streams.
 """
 _ELSEWHERE: Final[dict[tuple[ApiKey, Kind], tuple[Path, ...]]] = {
     (ApiKey.DESCRIBE_GROUPS, Kind.GROUP): (("groups",),),
+    (ApiKey.CONSUMER_GROUP_DESCRIBE, Kind.GROUP): (("group_ids",),),
     (ApiKey.FIND_COORDINATOR, Kind.GROUP): (("key",), ("coordinator_keys",)),
     (ApiKey.CONSUMER_GROUP_HEARTBEAT, Kind.TOPIC): (("subscribed_topic_names",),),
     (ApiKey.SHARE_GROUP_HEARTBEAT, Kind.TOPIC): (("subscribed_topic_names",),),

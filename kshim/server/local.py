@@ -14,6 +14,7 @@ from kshim.answering import Broker
 from kshim.answering.replies import Replies
 from kshim.callers.arrivals import Arrivals
 from kshim.cluster import GROUP_METADATA_TOPIC, NO_LEADER, Cluster
+from kshim.coordination.cluster_topics import ClusterTopics
 from kshim.coordination.group_runtime import GroupRuntime, new_coordinator
 from kshim.coordination.loading import Leader
 from kshim.coordination.transaction_runtime import TransactionRuntime
@@ -95,7 +96,8 @@ class LocalBackend:
         parts, cluster, log = self._parts, self.cluster, self._store.log
         partitions = cluster.group_metadata_topic.partitions
         journal = LogJournal(log, [partition.partition_no for partition in partitions])
-        coordinator = new_coordinator(parts.config, len(partitions))
+        topics = ClusterTopics(cluster)
+        coordinator = new_coordinator(parts.config, len(partitions), topics=topics)
         groups = self.groups = GroupRuntime(coordinator, journal, parts.clock, parts.loader, self._note())
         parts.stops.callback(groups.stop)
         groups.start(_leaders(cluster))

@@ -124,7 +124,6 @@ def test_every_api_has_its_rules() -> None:
     assert {case.api_key for case in cases.CASES} == set(ANNOUNCED) - {
         ApiKey.SASL_HANDSHAKE,
         ApiKey.SASL_AUTHENTICATE,
-        ApiKey.CONSUMER_GROUP_HEARTBEAT,
         ApiKey.SHARE_GROUP_HEARTBEAT,
         ApiKey.STREAMS_GROUP_HEARTBEAT,
     }

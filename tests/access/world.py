@@ -15,6 +15,7 @@ from kshim.cluster.acl import Acl
 from kshim.cluster.pause import no_pause
 from kshim.configs.access import STANDARD_AUTHORIZER
 from kshim.configs.endpoint import Endpoint
+from kshim.coordination.cluster_topics import ClusterTopics
 from kshim.coordination.group_runtime import GroupRuntime, new_coordinator
 from kshim.coordination.loading import Leader
 from kshim.coordination.transaction_runtime import TransactionRuntime
@@ -38,7 +39,9 @@ class World:
         broker = new_broker(**authorizer | {"group_initial_rebalance_delay_ms": 0} | config)
         partitions = broker.cluster.group_metadata_topic.partitions
         journal = LogJournal(broker.log, [partition.partition_no for partition in partitions])
-        groups = GroupRuntime(new_coordinator(broker.config, len(partitions)), journal, broker.clock)
+        topics = ClusterTopics(broker.cluster)
+        coordinator = new_coordinator(broker.config, len(partitions), topics=topics)
+        groups = GroupRuntime(coordinator, journal, broker.clock)
         groups.start({each.index: Leader(each.leader, each.leader_epoch) for each in partitions})
         transactions = TransactionRuntime(broker.cluster, broker.log, broker.config, broker.clock)
         broker.cluster.watch_leaders(transactions.follow)

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from kshim.answering import Broker
+from kshim.coordination.cluster_topics import ClusterTopics
 from kshim.coordination.group_runtime import GroupRuntime, new_coordinator
 from kshim.coordination.groups.rebalance import SHORTEST_DELAY_MS
 from kshim.network.dispatch import API
@@ -25,8 +26,11 @@ class Groups:
         broker = new_broker(**{"group_initial_rebalance_delay_ms": 0} | config)
         partitions = broker.cluster.group_metadata_topic.partitions
         journal = LogJournal(broker.log, [partition.partition_no for partition in partitions])
-        self.runtime = GroupRuntime(new_coordinator(broker.config, len(partitions)), journal, broker.clock)
+        topics = ClusterTopics(broker.cluster)
+        coordinator = new_coordinator(broker.config, len(partitions), topics=topics)
+        self.runtime = GroupRuntime(coordinator, journal, broker.clock)
         self.runtime.start()
+        broker.cluster.watch_topics(self.runtime.topic_changed)
         self.broker: Broker = replace(broker, groups=self.runtime)
 
     def send(self, request: Any, version: int | None = None) -> list[Any]:

@@ -16,17 +16,15 @@ from schemas.registry import MESSAGES, encode_response
 from tests.api.harness import ask, context, new_broker
 
 SAYS = {
-    ApiKey.CONSUMER_GROUP_HEARTBEAT: Mistake.CONSUMER_PROTOCOL,
     ApiKey.SHARE_GROUP_HEARTBEAT: Mistake.SHARE_GROUP,
     ApiKey.STREAMS_GROUP_HEARTBEAT: Mistake.STREAMS_PROTOCOL,
 }
 KAFKA_4_2 = {
-    ApiKey.CONSUMER_GROUP_HEARTBEAT: "00000007 00 00000000 0023 00 00 00000000 00000000 ff 00",
     ApiKey.SHARE_GROUP_HEARTBEAT: "00000007 00 00000000 0023 00 00 00000000 00000000 ff 00",
     ApiKey.STREAMS_GROUP_HEARTBEAT: "00000007 00 00000000 0023 00 01 00000000 00000000 00000000 00000000 "
     "01 00 00 00 00000000 00 00",
 }
-"""The answers of a broker with group.coordinator.rebalance.protocols=classic and share.version=0."""
+"""The answers of a broker with share.version=0 and streams.version=0."""
 
 
 def test_each_has_its_line() -> None:

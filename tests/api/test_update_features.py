@@ -41,7 +41,7 @@ def update(broker: Broker, *updates: Update, validate_only: bool = False) -> Any
 def announced(broker: Broker) -> tuple[list[tuple[str, int, int]], int]:
     request = ApiVersionsRequest(client_software_name="x", client_software_version="1")
     response = ask(api_versions, broker, request, 4)
-    features = response.finalized_features
+    features = [it for it in response.finalized_features if it.name == T]
     found = [(it.name, it.min_version_level, it.max_version_level) for it in features]
     return found, response.finalized_features_epoch
 
@@ -82,7 +82,8 @@ def test_a_dry_run_and_what_changes_nothing() -> None:
         ((T, 2, 4), "The controller does not support the given upgrade type."),
         (("no.such", 1, UPGRADE), "Local controller 1 does not support this feature."),
         (("no.such", 0, SAFE), "Feature no.such not found."),
-        (("group.version", 1, UPGRADE), "Local controller 1 does not support this feature."),
+        (("share.version", 1, UPGRADE), "Local controller 1 does not support this feature."),
+        (("group.version", 2, UPGRADE), "Local controller 1 only supports versions 0-1"),
     ],
 )  # fmt: skip
 def test_one_refusal_refuses_all(refused: Update, why: str) -> None:

@@ -134,9 +134,7 @@ def test_apis_lists_what_only_apache_kafka_serves(kshim: Run) -> None:
     assert (status, err) == (0, "")
     lines = out.splitlines()
     assert re.fullmatch(r"Key +API +Versions +Why it is not served", lines[0])
-    assert re.search(
-        r"^68 +ConsumerGroupHeartbeat +0 - 1 +the consumer protocol of KIP-848 ", out, re.MULTILINE
-    )
+    assert re.search(r"^76 +ShareGroupHeartbeat +1 - 1 +share groups ", out, re.MULTILINE)
     assert "GetTelemetrySubscriptions (71) and PushTelemetry (72)" in lines[-2]
     assert {int(line.split()[0]) for line in lines[1:-3]} & set(API) == REFUSED
 

@@ -359,6 +359,21 @@ def describe_groups(cell: Cell) -> dict[str, Any]:
     return {"groups": groups, "include_authorized_operations": cell.version >= 3}
 
 
+@case(ApiKey.CONSUMER_GROUP_HEARTBEAT, Need(READ, GROUP, OWN), Need(DESCRIBE, TOPIC, SHARED))
+def consumer_group_heartbeat(cell: Cell) -> dict[str, Any]:
+    return {
+        "group_id": cell.own,
+        "member_id": "nobody",
+        "member_epoch": 1,
+        "subscribed_topic_names": [SHARED],
+    }
+
+
+@case(ApiKey.CONSUMER_GROUP_DESCRIBE, Need(DESCRIBE, GROUP, "committed"))
+def consumer_group_describe(cell: Cell) -> dict[str, Any]:
+    return {"group_ids": ["committed", "another"], "include_authorized_operations": True}
+
+
 @case(ApiKey.LIST_GROUPS, Need(DESCRIBE, GROUP, "committed"))
 @case(ApiKey.LIST_GROUPS, Need(DESCRIBE, CLUSTER), kind="any")
 def list_groups(cell: Cell) -> dict[str, Any]:

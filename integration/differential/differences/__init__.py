@@ -6,6 +6,7 @@ states each server's answer; a server that answers otherwise makes its row untru
 
 from integration.differential.differences import (  # noqa: F401 (their scenarios are collected)
     connections,
+    consumer_groups,
     fresh,
     groups,
     logins,

@@ -19,7 +19,6 @@ from schemas.messages.alter_client_quotas import (
     RequestEntryData,
 )
 from schemas.messages.api_versions import ApiVersionsRequest
-from schemas.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from schemas.messages.list_transactions import ListTransactionsRequest
 from schemas.messages.metadata import MetadataRequest
 from schemas.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
@@ -51,7 +50,7 @@ def a_fetch_that_waits_with_a_request_behind_it(guest: Guest) -> str:
         *("eligible.leader.replicas.version", "group.version", "kraft.version", "metadata.version"),
         *("share.version", "streams.version", "transaction.version"),
     ],
-    kshim=["transaction.version"],
+    kshim=["group.version", "transaction.version"],
 )
 def features_that_are_announced(guest: Guest) -> list[str]:
     request = ApiVersionsRequest(client_software_name="x", client_software_version="1")
@@ -87,7 +86,7 @@ TOKENS = {
     *(ApiKey.EXPIRE_DELEGATION_TOKEN, ApiKey.DESCRIBE_DELEGATION_TOKEN),
 }
 OF_NEW_GROUPS = {
-    *(ApiKey.CONSUMER_GROUP_DESCRIBE, ApiKey.STREAMS_GROUP_DESCRIBE),
+    ApiKey.STREAMS_GROUP_DESCRIBE,
     *(ApiKey.SHARE_GROUP_DESCRIBE, ApiKey.SHARE_FETCH, ApiKey.SHARE_ACKNOWLEDGE),
     *(ApiKey.INITIALIZE_SHARE_GROUP_STATE, ApiKey.READ_SHARE_GROUP_STATE),
     *(ApiKey.WRITE_SHARE_GROUP_STATE, ApiKey.DELETE_SHARE_GROUP_STATE),
@@ -143,20 +142,6 @@ def _set_quota(guest: Guest, entity_type: str, name: str, key: str) -> str:
 @difference("D-no-new-groups", apache_kafka=OF_NEW_GROUPS, kshim=set())
 def requests_of_new_groups(guest: Guest) -> set[int]:
     return _announced(guest) & OF_NEW_GROUPS
-
-
-@difference("D-no-new-groups", apache_kafka="NONE", kshim="UNSUPPORTED_VERSION")
-def a_member_of_the_consumer_protocol(guest: Guest) -> str:
-    coordinated(guest)
-    guest.create("t")
-    joining = ConsumerGroupHeartbeatRequest(
-        group_id=guest.name("g"),
-        member_id="m",
-        rebalance_timeout_ms=60_000,
-        subscribed_topic_names=(guest.name("t"),),
-        topic_partitions=(),
-    )
-    return guest.error(1, joining)
 
 
 def _announced(guest: Guest) -> set[int]:

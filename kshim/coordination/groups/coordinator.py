@@ -102,6 +102,11 @@ class Coordinator:
         )
         self._shards: dict[int, Shard] = {}
 
+    @property
+    def assignors(self) -> tuple[str, ...]:
+        """The assignors that members of consumer groups may ask for."""
+        return self._environment.assignors
+
     # ---- shards
 
     def shard_for(self, group_id: str) -> int:

@@ -36,7 +36,7 @@ def leave_group(draft: Draft, group: ClassicGroup, caller: Caller, request: Leav
     answers = [
         (identity, _leave(draft, group, caller, identity, left)) for identity in leaving(caller, request)
     ]
-    draft.reply(caller.token, left_group(caller, Mapped(_answer, answers)))
+    draft.reply(caller.token, left_members(caller, answers))
     if left:
         reason = next((entry.reason for entry in request.members if entry.reason), "")
         trigger = Trigger.MEMBER_REMOVED if Gone.REMOVED in left.values() else Trigger.MEMBER_LEFT
@@ -85,6 +85,11 @@ def _leave(
     gone = left[who(member)] = Gone.LEFT if by_itself else Gone.REMOVED
     remove_member(draft, group, member_id, gone)
     return ErrorCode.NONE
+
+
+def left_members(caller: Caller, answers: Sequence[tuple[MemberIdentity, ErrorCode]]) -> LeaveGroupResponse:
+    """The answer with the error of each named member."""
+    return left_group(caller, Mapped(_answer, answers))
 
 
 def _unknown(identity: MemberIdentity) -> MemberResponse:

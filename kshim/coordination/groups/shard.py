@@ -185,6 +185,11 @@ class Shard:
         """
         draft = Draft(self.number, self._surroundings, now_ms)
         group = self.groups.get(request.group_id)
+        if group is None and request.group_id in self.consumer.groups:
+            error = self.consumer.give_way(draft, request)
+            if error is not ErrorCode.NONE:
+                refuse_join(draft, caller, error)
+                return draft.decision()
         if group is None and request.member_id:
             refuse_join(draft, caller, ErrorCode.UNKNOWN_MEMBER_ID, request.member_id)
             return draft.decision()
@@ -234,9 +239,12 @@ class Shard:
     def leave_group(self, caller: Caller, request: LeaveGroupRequest, now_ms: int) -> Decision:
         """See `leave_group`."""
         group = self.groups.get(request.group_id)
+        draft = Draft(self.number, self._surroundings, now_ms)
+        if group is None and request.group_id in self.consumer.groups:
+            self.consumer.leave_group(draft, caller, request)
+            return draft.decision()
         if group is None:
             return self._reply(caller, unknown_members(caller, request))
-        draft = Draft(self.number, self._surroundings, now_ms)
         leave_group(draft, group, caller, request)
         return draft.decision()
 

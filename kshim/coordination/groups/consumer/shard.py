@@ -23,6 +23,7 @@ from kshim.coordination.groups.consumer.writing import Writing
 from kshim.coordination.groups.draft import Draft
 from kshim.coordination.groups.expiry import is_old, looked_at_of
 from kshim.coordination.groups.expiry_report import ExpiryReport
+from kshim.coordination.groups.leave_group import leaving, left_members
 from kshim.coordination.groups.offsets import NO_TIMESTAMP, Committed, too_long
 from kshim.coordination.groups.pending_offsets import Partition
 from kshim.coordination.groups.states import State
@@ -32,6 +33,8 @@ from schemas.internal_topics.group_metadata_log import NO_ID, TopicId
 from schemas.messages.consumer_group_describe import DescribedGroup
 from schemas.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatResponse
 from schemas.messages.delete_groups import DeletableGroupResult
+from schemas.messages.join_group import JoinGroupRequest
+from schemas.messages.leave_group import LeaveGroupRequest, MemberIdentity
 from schemas.messages.list_groups import ListedGroup, ListGroupsRequest
 from schemas.messages.offset_commit import OffsetCommitRequest, OffsetCommitRequestTopic
 from schemas.messages.txn_offset_commit import TxnOffsetCommitRequest
@@ -95,8 +98,10 @@ class ConsumerShard:
         group, classic = self.groups.get(group_id), classic_groups.get(group_id)
         if group is not None and request.member_epoch < JOINS:
             return leave(self._writing(draft, group), request)
-        if group is None and (request.member_epoch != JOINS or not _gives_way(classic)):
-            raise _no_group(group_id, classic, joins_or_stays=request.member_epoch >= JOINS)
+        if group is None and request.member_epoch == JOINS:
+            _check_upgrade(classic)
+        elif group is None:
+            raise _no_group(group_id, classic, joins_or_stays=request.member_epoch > JOINS)
         it = self._writing(draft, group or self._store.new_group(group_id))
         checked = check(it, caller, request)
         if classic is not None:
@@ -140,6 +145,29 @@ class ConsumerShard:
             draft.forget_offset(group_id, topic, index)
         self._writing(draft, group).delete_group()
         return DeletableGroupResult(group_id=group_id)
+
+    def give_way(self, draft: Draft, request: JoinGroupRequest) -> ErrorCode:
+        """Delete an empty group whose place a classic group is to take, unless the JoinGroup will be refused.
+        Return the error for a member that wants to join a group with members.
+        """
+        group = self.groups[request.group_id]
+        if group.state is not GroupState.EMPTY:
+            return ErrorCode.INCONSISTENT_GROUP_PROTOCOL
+        if not request.member_id:
+            self._writing(draft, group).delete_group()
+        return ErrorCode.NONE
+
+    def leave_group(self, draft: Draft, caller: Caller, request: LeaveGroupRequest) -> None:
+        """Remove the members that an administrator names, all in one step."""
+        group = self.groups[request.group_id]
+        found = [(identity, _named(group, identity)) for identity in leaving(caller, request)]
+        members = {each.member_id: each for _, each in found if isinstance(each, Member)}
+        if members:
+            fence(self._writing(draft, group), tuple(members.values()))
+        answers = [
+            (identity, each if isinstance(each, ErrorCode) else ErrorCode.NONE) for identity, each in found
+        ]
+        draft.reply(caller.token, left_members(caller, answers))
 
     def check_commit(self, draft: Draft, caller: Caller, request: OffsetCommitRequest) -> ErrorCode:
         """See `check_commit`."""
@@ -224,9 +252,14 @@ class ConsumerShard:
         return Writing(draft, self._store, self._environment, group)
 
 
-def _gives_way(classic: ClassicGroup | None) -> bool:
-    """True if a consumer group may take the place of the classic one, if there is any."""
-    return classic is None or classic.state is State.EMPTY
+def _check_upgrade(classic: ClassicGroup | None) -> None:
+    """Refuse a heartbeat that joins a classic group with members."""
+    if classic is not None and classic.state is not State.EMPTY:
+        raise Refused(
+            ErrorCode.GROUP_ID_NOT_FOUND,
+            f"Cannot upgrade classic group {classic.group_id[:LONGEST_SHOWN]} to consumer group because "
+            "online upgrade is disabled.",
+        )
 
 
 def _no_group(group_id: str, classic: ClassicGroup | None, *, joins_or_stays: bool) -> Refused:
@@ -236,6 +269,18 @@ def _no_group(group_id: str, classic: ClassicGroup | None, *, joins_or_stays: bo
     else:
         message = f"{'Consumer group' if joins_or_stays else 'Group'} {name} not found."
     return Refused(ErrorCode.GROUP_ID_NOT_FOUND, message)
+
+
+def _named(group: ConsumerGroup, identity: MemberIdentity) -> Member | ErrorCode:
+    """The member that a LeaveGroup names, by its id, its instance id or both; else the error."""
+    if identity.group_instance_id is None:
+        return group.members.get(identity.member_id, ErrorCode.UNKNOWN_MEMBER_ID)
+    holder = group.static_member(identity.group_instance_id)
+    if holder is None:
+        return ErrorCode.UNKNOWN_MEMBER_ID
+    if identity.member_id and identity.member_id != holder.member_id:
+        return ErrorCode.FENCED_INSTANCE_ID
+    return holder
 
 
 def _written(

@@ -1,0 +1,52 @@
+"""Differences in groups of the consumer protocol (KIP-848)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from integration.differential.differences.guest import Guest
+from integration.differential.differences.member import Member, coordinated
+from integration.differential.differences.scenario import difference
+from schemas.error_code import ErrorCode
+from schemas.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
+
+
+def _join(guest: Guest, member_id: str = "m", **fields: Any) -> Any:
+    """The answer to a member that joins."""
+    joining = ConsumerGroupHeartbeatRequest(
+        group_id=guest.name("g"),
+        member_id=member_id,
+        rebalance_timeout_ms=60_000,
+        subscribed_topic_names=(guest.name("t"),),
+        topic_partitions=(),
+        **fields,
+    )
+    return guest.answer(1, joining)
+
+
+def _error(answer: Any) -> str:
+    return ErrorCode(answer.error_code).name
+
+
+@difference("D-consumer-groups-as-4.4", apache_kafka=1, kshim=2)
+def the_epoch_of_the_first_member(guest: Guest) -> int:
+    coordinated(guest)
+    guest.create("t")
+    epoch: int = _join(guest).member_epoch
+    return epoch
+
+
+@difference("D-static-member-joins-again", apache_kafka="UNRELEASED_INSTANCE_ID", kshim="NONE")
+def a_static_member_that_joins_twice(guest: Guest) -> str:
+    coordinated(guest)
+    guest.create("t")
+    _join(guest, instance_id="i")
+    return _error(_join(guest, instance_id="i"))
+
+
+@difference("D-no-migration", apache_kafka="NONE", kshim="GROUP_ID_NOT_FOUND")
+def a_consumer_member_in_a_classic_group(guest: Guest) -> str:
+    coordinated(guest)
+    guest.create("t")
+    Member(guest, "alice").enter()
+    return _error(_join(guest))
