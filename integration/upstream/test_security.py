@@ -250,7 +250,10 @@ def test_what_is_wrong_is_one_line(
     listener: str, properties: dict[str, str], line: str, kafka: Secured, tmp_path: Path
 ) -> None:
     address = kafka.addresses[listener]
-    assert refused(tmp_path, address, properties) == BROKER.replace("ADDRESS", address) + line
+    said = refused(tmp_path, address, properties)
+    # A broker that waits for a login answers ApiVersions, so kshim goes on to ask for its topic.
+    said = said.replace("the upstream's topic __kshim_groups: ", "")
+    assert said == BROKER.replace("ADDRESS", address) + line
 
 
 def test_a_client_without_a_certificate(kafka: Secured, tmp_path: Path) -> None:
