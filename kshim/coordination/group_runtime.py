@@ -136,7 +136,7 @@ class GroupRuntime(Runtime):
         return answer
 
     def _release_heartbeat(self, request: HeartbeatRequest, token: int) -> None:
-        lead = self._leads.get(self._groups.shard_for(request.group_id))
+        lead = self.shards.leads.get(self._groups.shard_for(request.group_id))
         if lead is not None:
             release = self._groups.release_heartbeat
             self.decide(
@@ -186,7 +186,7 @@ class GroupRuntime(Runtime):
             return ErrorCode.COORDINATOR_NOT_AVAILABLE
         error = self._groups.refusal(context.node_id, request)
         if error is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
-            self._want(self.shard_for(request.group_id))
+            self.shards.want(self.shard_for(request.group_id))
         return error
 
     def shard_for(self, group_id: str) -> int:
@@ -199,7 +199,7 @@ class GroupRuntime(Runtime):
 
     def topic_changed(self, name: str, change: str) -> None:
         """Note how a topic has changed, in words, for people who ask why groups rebalance."""
-        self._groups.topic_changed(name, change, self._now_ms())
+        self._groups.topic_changed(name, change, self.now_ms())
         self._alarm.set()
 
     def group_ids(self) -> list[str]:
@@ -214,13 +214,13 @@ class GroupRuntime(Runtime):
         """Keep members in their groups when time moves ahead by `by_ms`. members: pairs of group and member
         id.
         """
-        self._groups.keep_sessions(members, self._now_ms(), by_ms)
+        self._groups.keep_sessions(members, self.now_ms(), by_ms)
 
     def hasten(self) -> None:
         """Answer now the requests that were due within moments, because time is about to be held."""
         if self.is_running:
-            for decision in self._groups.hasten(self._now_ms()):
-                self._carry_out(self._leads[decision.shard], decision)
+            for decision in self._groups.hasten(self.now_ms()):
+                self.carry_out(self.shards.leads[decision.shard], decision)
             self._alarm.set()
 
     async def topics_deleted(self, names: Collection[str], pause: Pause = no_pause) -> None:
@@ -253,10 +253,10 @@ class GroupRuntime(Runtime):
             unsettled += len(decision.records)
             return decision
 
-        if (loading := self._loading.get(shard)) is not None:
+        if (loading := self.shards.loading.get(shard)) is not None:
             loading.decisions.append(partial(delete, None))
             return unsettled
-        lead = self._leads.get(shard)
+        lead = self.shards.leads.get(shard)
         if lead is None:
             return unsettled
         for known in self._groups.known_offsets(shard):

@@ -15,35 +15,29 @@ one runtime of groups and one of transactions.
 from __future__ import annotations
 
 import logging
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import partial
 from itertools import count
 from typing import Any, Protocol
 
-from twisted.internet.defer import Deferred, succeed
+from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
 from kshim.callers import RequestContext
 from kshim.coordination.alarm import Alarm
 from kshim.coordination.decision import ANY_NODE, Caller, Decision, Reply
 from kshim.coordination.leads import Append, Entry, Lead
-from kshim.coordination.loading import Leader, Loadable, Loader, Loading
+from kshim.coordination.led_shards import LedShards, Servable
+from kshim.coordination.loading import Leader, Loader
 from kshim.storage.clock import Call, Clock
-from kshim.storage.interfaces import NO_PRODUCER, Journal, StorageDamaged, StorageError
+from kshim.storage.interfaces import NO_PRODUCER, Journal
 from kshim.turns.promise import Answer, Promise
 from kshim.turns.turn import Signal
 from schemas.error_code import ErrorCode
 
 logger = logging.getLogger(__name__)
 
-START_MS = 20
-"""How long `start` may load, in ms; the shards that are left are loaded while the others are served."""
-RELOAD_S = 1
-"""The pause before a shard whose journal could not be read is loaded again, in seconds."""
 
-
-class Coordinator(Loadable, Protocol):
+class Coordinator(Servable, Protocol):
     """A coordinator as a runtime needs it. It knows no clock, no disk and no network."""
 
     def handle(self, caller: Caller, request: Any, now_ms: int) -> Decision:
@@ -57,12 +51,6 @@ class Coordinator(Loadable, Protocol):
 
     def encode(self, record: Any) -> Entry:
         """The key and value of a record. Raises ValueError if it cannot be written."""
-
-    def finish_load(self, shard: int, now_ms: int) -> Decision:
-        """Serve `shard` from now on."""
-
-    def unload(self, shard: int, now_ms: int) -> Decision:
-        """Give up `shard`; the decision answers the requests that it has parked."""
 
     def next_deadline_ms(self) -> int | None:
         """When to call `advance`: perhaps too early, never too late. None if nothing will come due."""
@@ -105,15 +93,9 @@ class Runtime:
         self._announce = announce
         self._may_answer = may_answer
         self._is_running = False
-        self._leads: dict[int, Lead] = {}
-        self._loader = loader or Loader(clock)
-        self._real_clock = self._loader.clock
-        self._loading: dict[int, Loading] = {}
-        self._reloads: dict[int, Any] = {}
-        """By shard: the scheduled call that loads it again, after its journal could not be read."""
-        self._leader_epochs: dict[int, int] = {}
-        self._in_flight: Counter[int] = Counter()
-        """By shard: how many appends are under way, whether or not the shard is still led."""
+        loader = loader or Loader(clock)
+        self._real_clock = loader.clock
+        self.shards = LedShards(self, coordinator, journal, loader)
         self._waiting: dict[int, _Waiting] = {}
         self._tokens = count()
         self._alarm = Alarm(clock, coordinator.next_deadline_ms, self._do_due, self._real_clock)
@@ -124,25 +106,11 @@ class Runtime:
     # ---- start and stop
 
     def start(self, leaders: Mapping[int, Leader] | None = None) -> None:
-        """Answer requests from now on, and load the shards that have a leader: for START_MS before this
-        returns, the rest later. Raises StorageError if a shard cannot be read before this returns.
-
-        leaders: by shard; None makes node 0 the leader of all.
+        """Answer requests from now on, and begin to load the shards that have a leader; see
+        `LedShards.start`. Raises StorageError.
         """
         self._is_running = True
-        if leaders is None:
-            leaders = dict.fromkeys(range(self._coordinator.partitions), Leader())
-        until_s = self._real_clock.seconds() + START_MS / 1000
-
-        def is_long_enough() -> bool:
-            return self._real_clock.seconds() >= until_s
-
-        for shard, leader in leaders.items():
-            self._leader_epochs[shard] = leader.leader_epoch
-            loading = self._loading[shard] = Loading(shard, leader, self._coordinator, self._journal)
-            if is_long_enough() or not self._replay(loading, is_long_enough):
-                loading.served.addErrback(lambda _: None)  # it is logged
-                self._loader.add_later(loading, partial(self._go_on_loading, loading))
+        self.shards.start(leaders)
         self._alarm.set()
 
     def stop(self) -> None:
@@ -151,8 +119,7 @@ class Runtime:
         Later requests are answered COORDINATOR_NOT_AVAILABLE.
         """
         self._is_running = False
-        for shard in {*self._leads, *self._loading, *self._reloads}:
-            self._give_up(shard)
+        self.shards.give_up_all()
         self.end_turn()  # nothing is left to append
         self._alarm.cancel()
 
@@ -184,25 +151,25 @@ class Runtime:
         token = caller.token
         if not self._is_running:
             return self._coordinator.refuse(request, caller, ErrorCode.COORDINATOR_NOT_AVAILABLE)
-        decision = self._coordinator.handle(caller, request, self._now_ms())
+        decision = self._coordinator.handle(caller, request, self.now_ms())
         self._alarm.set()
-        lead = self._leads.get(decision.shard)
+        lead = self.shards.leads.get(decision.shard)
         replies = decision.replies
         answered = not decision.records and len(replies) == 1 and replies[0].token == token
         is_all = answered and decision.marker is None and not decision.reports
         if is_all and (lead is None or self._is_settled(lead)):
             if lead is None:
-                self._want(decision.shard)
+                self.shards.want(decision.shard)
             return replies[0].response
         assert lead is not None, f"{request} is answered by nobody"
         waiting = self._waiting[token] = _Waiting(request, caller)
-        self._carry_out(lead, decision)
+        self.carry_out(lead, decision)
         return waiting
 
     def decide(self, lead: Lead, decide: Callable[[int, int], Decision]) -> None:
         """Carry out `decide(shard, now_ms)`, unless the shard has another lead by now, or none."""
         if self.is_led(lead):
-            self._carry_out(lead, decide(lead.shard, self._now_ms()))
+            self.carry_out(lead, decide(lead.shard, self.now_ms()))
             self._alarm.set()
 
     def settled(self, lead: Lead) -> Deferred[None]:
@@ -221,16 +188,16 @@ class Runtime:
         """Carry out `decide(shard, now_ms)` in each shard that is led, and in each that is loading once it is
         served.
         """
-        for loading in self._loading.values():
+        for loading in self.shards.loading.values():
             loading.decisions.append(decide)
-        for lead in list(self._leads.values()):
+        for lead in list(self.shards.leads.values()):
             self.decide(lead, decide)
 
     def when_led(self, shard: int, decide: Callable[[int, int], Decision]) -> bool:
         """Append all earlier decisions of the shard, then carry out `decide(shard, now_ms)`; return True if
         that was done. If the shard is loading, return False, and do it as soon as the shard is served.
         """
-        loading, lead = self._loading.get(shard), self._leads.get(shard)
+        loading, lead = self.shards.loading.get(shard), self.shards.leads.get(shard)
         if loading is not None:
             loading.decisions.append(decide)
         if lead is None:
@@ -241,11 +208,11 @@ class Runtime:
 
     def is_led(self, lead: Lead) -> bool:
         """True if `lead` is still the present lead of its shard."""
-        return self._leads.get(lead.shard) is lead
+        return self.shards.leads.get(lead.shard) is lead
 
     # ---- decisions
 
-    def _carry_out(self, lead: Lead, decision: Decision) -> None:
+    def carry_out(self, lead: Lead, decision: Decision) -> None:
         for report in decision.reports:
             self._report(report)
         if decision.records or decision.marker is not None:
@@ -327,14 +294,14 @@ class Runtime:
         append, lead.gathering = lead.gathering, None
         if append is None:
             return
-        self._in_flight[lead.shard] += 1
+        self.shards.in_flight[lead.shard] += 1
         if append.marker is not None:
             appended = self._journal.end_transaction(lead.shard, append.marker)
         elif not append.entries:
             appended = self._journal.prove_leadership(lead.shard)
         else:
             producer = append.producer or NO_PRODUCER
-            appended = self._journal.append(lead.shard, append.entries, self._now_ms(), producer=producer)
+            appended = self._journal.append(lead.shard, append.entries, self.now_ms(), producer=producer)
         appended.addCallbacks(self._settled, self._failed, callbackArgs=(lead,), errbackArgs=(lead,))
 
     def _settled(self, _: object, lead: Lead) -> None:
@@ -343,7 +310,7 @@ class Runtime:
             self._release(lead, append.replies, append.endings)
             if append.settled is not None:
                 append.settled.fire()
-        self._landed(lead.shard)
+        self.shards.landed(lead.shard)
 
     def _failed(self, failure: Failure, lead: Lead) -> None:
         """Load the shard again: the journal did not take an append, so all decisions since then are void."""
@@ -351,15 +318,8 @@ class Runtime:
         if self.is_led(lead):
             name = f"{self._coordinator.topic}-{shard}"
             logger.error("%s: an append failed, so the shard is loaded again: %s", name, failure.value)
-            self._give_up(shard)
-            self._begin_load(shard, lead.leader).served.addErrback(lambda _: None)
-        self._landed(shard)
-
-    def _landed(self, shard: int) -> None:
-        """Note that an append has settled; loading the shard again may have waited for it."""
-        self._in_flight[shard] -= 1
-        if (loading := self._loading.get(shard)) is not None:
-            self._load_if_alone(loading)
+            self.shards.load_anew(lead)
+        self.shards.landed(shard)
 
     def _release(
         self, lead: Lead, replies: list[Reply] | tuple[Reply, ...], endings: list[object] | tuple[object, ...]
@@ -388,16 +348,7 @@ class Runtime:
         be read; then the shard is not led. As in Kafka, a leader with an earlier epoch is ignored, and a
         broker that leads the shard already goes on without loading.
         """
-        now = self._leads.get(shard) or self._loading.get(shard)
-        known = self._leader_epochs.get(shard, -1)
-        if leader.leader_epoch < known or (now is not None and leader.leader_epoch == known):
-            return succeed(None)
-        self._leader_epochs[shard] = leader.leader_epoch
-        if now is not None and now.leader.node_id == leader.node_id:
-            now.leader = leader
-            return succeed(None)
-        self._give_up(shard)
-        return self._begin_load(shard, leader).served
+        return self.shards.load(shard, leader)
 
     def unload(self, shard: int, leader_epoch: int | None = None) -> None:
         """Give up `shard`: parked and later requests for it are answered NOT_COORDINATOR.
@@ -405,80 +356,14 @@ class Runtime:
         leader_epoch: the epoch of the change; nothing happens if the shard is led in this epoch or a later
         one.
         """
-        if leader_epoch is None or leader_epoch > self._leader_epochs.get(shard, -1):
-            self._give_up(shard)
+        self.shards.unload(shard, leader_epoch)
 
-    def _begin_load(self, shard: int, leader: Leader) -> Loading:
-        loading = self._loading[shard] = Loading(shard, leader, self._coordinator, self._journal)
-        self._load_if_alone(loading)
-        return loading
-
-    def _load_if_alone(self, loading: Loading) -> None:
-        """Load a shard, unless appends of a former leader are still under way."""
-        if not self._in_flight[loading.shard]:
-            self._loader.add(loading, partial(self._go_on_loading, loading))
-
-    def _go_on_loading(self, loading: Loading, is_long_enough: Callable[[], bool]) -> bool:
-        """Load until `is_long_enough()`; return True if that ended: the shard is served, or it failed."""
-        try:
-            has_ended = self._replay(loading, is_long_enough)
-        except StorageError as error:
-            has_ended = True
-            logger.error("%s-%d: cannot be loaded: %s", self._coordinator.topic, loading.shard, error)
-            if not isinstance(error, StorageDamaged):
-                again = self._real_clock.callLater(RELOAD_S, self._load_again, loading.shard, loading.leader)
-                self._reloads[loading.shard] = again
-            loading.served.errback(error)
-        self._alarm.set()
-        return has_ended
-
-    def _want(self, shard: int) -> None:
-        """If `shard` is loading, note that a client waits for it."""
-        if (loading := self._loading.get(shard)) is not None:
-            self._loader.want(loading)
-
-    def _load_again(self, shard: int, leader: Leader) -> None:
-        del self._reloads[shard]
-        self._begin_load(shard, leader).served.addErrback(lambda _: None)
-
-    def _replay(self, loading: Loading, is_long_enough: Callable[[], bool]) -> bool:
-        """Replay a part of the journal; return True if the shard is served now.
-
-        Raises StorageError; then this process does not lead the shard, which is better than to serve half of
-        it.
-        """
-        shard, now_ms = loading.shard, self._now_ms()
-        try:
-            if not loading.replay(is_long_enough):
-                return False
-        except StorageError:
-            del self._loading[shard]
-            self._coordinator.unload(shard, now_ms)
-            raise
-        del self._loading[shard]
-        lead = self._leads[shard] = Lead(shard, loading.leader)
-        for decide in (self._coordinator.finish_load, *loading.decisions):
-            self._carry_out(lead, decide(shard, now_ms))
-        loading.served.callback(None)
-        return True
-
-    def _give_up(self, shard: int) -> None:
-        """Stop leading or loading a shard; do nothing for any other."""
-        lead, loading = self._leads.pop(shard, None), self._loading.pop(shard, None)
-        if (again := self._reloads.pop(shard, None)) is not None:
-            again.cancel()
-        if loading is not None:
-            self._loader.remove(loading)
-            self._coordinator.unload(shard, self._now_ms())
-            loading.served.callback(None)
-        if lead is None:
-            return
-        lead.gathering = None
-        void = [reply for append in lead.unsettled for reply in append.replies]
-        decision = self._coordinator.unload(shard, self._now_ms())
+    def lost(self, lead: Lead, decision: Decision) -> None:
+        """Answer what a shard had promised that is led no more; see `Owner.lost`."""
         for report in decision.reports:
             self._report(report)
         self._deliver(decision.replies)
+        void = [reply for append in lead.unsettled for reply in append.replies]
         self._void(void, ErrorCode.NOT_COORDINATOR)
         for append in lead.unsettled:
             if append.settled is not None:
@@ -486,16 +371,21 @@ class Runtime:
 
     # ---- time
 
+    def set_alarm(self) -> None:
+        """Schedule the next look at what is due."""
+        self._alarm.set()
+
     @property
     def is_behind(self) -> bool:
         """True if work is due that has not been done."""
         deadline_ms = self._coordinator.next_deadline_ms()
-        return self._is_running and deadline_ms is not None and deadline_ms <= self._now_ms()
+        return self._is_running and deadline_ms is not None and deadline_ms <= self.now_ms()
 
-    def _now_ms(self) -> int:
+    def now_ms(self) -> int:
+        """The coordinator's time, in ms since 1970."""
         return int(self._clock.seconds() * 1000)
 
     def _do_due(self, now_ms: int) -> Iterator[None]:
         for decision in self._coordinator.advance(now_ms):
-            self._carry_out(self._leads[decision.shard], decision)
+            self.carry_out(self.shards.leads[decision.shard], decision)
             yield

@@ -16,8 +16,8 @@ from kshim.coordination.groups.classic_group import ClassicGroup
 from kshim.coordination.groups.coordinator import Coordinator
 from kshim.coordination.groups.refusals import DeleteGroup, DescribeGroup
 from kshim.coordination.groups.settings import Settings
+from kshim.coordination.led_shards import RELOAD_S, START_MS
 from kshim.coordination.loading import Leader, Loader
-from kshim.coordination.runtime import RELOAD_S, START_MS
 from kshim.storage.interfaces import JournalBatch, StorageError
 from schemas.error_code import ErrorCode
 from schemas.internal_topics.group_metadata_log import (
@@ -87,10 +87,10 @@ class Slow(Server):
 
     def served(self) -> list[str]:
         """The groups that are served, by shard; to ask for them would change the order."""
-        return [group_id for group_id, shard in GROUPS.items() if shard in self.runtime._leads]
+        return [group_id for group_id, shard in GROUPS.items() if shard in self.runtime.shards.leads]
 
     def load_all(self) -> None:
-        while self.runtime._loading:
+        while self.runtime.shards.loading:
             self.turn()
 
     @property
@@ -124,7 +124,7 @@ class TestOrder:
 
     def test_shards_are_served_one_after_the_other(self, started: Slow) -> None:
         seen = []
-        while started.runtime._loading:
+        while started.runtime.shards.loading:
             started.turn()
             seen.append(len(started.served()))
         assert seen == sorted(seen)
@@ -149,7 +149,7 @@ class TestOrder:
 
 class TestTurns:
     def test_none_is_longer_than_ten_milliseconds_and_an_entry(self, started: Slow) -> None:
-        while started.runtime._loading:
+        while started.runtime.shards.loading:
             before_s = started.clock.seconds()
             started.turn()
             took_ms = (started.clock.seconds() - before_s) * 1000
@@ -163,7 +163,7 @@ class TestTurns:
         assert (started.clock.seconds() - before_s) * 1000 < LONGEST_TURN_MS + ENTRY_MS
         started.load_all()
         assert not started.is_idle
-        while other._loading:
+        while other.shards.loading:
             started.turn()
         assert started.is_idle
 
@@ -197,7 +197,7 @@ class TestTurns:
         monkeypatch.setattr(ClassicGroup, "from_metadata", slowly)
         slow.runtime.start()
         assert slow.served() == []
-        while slow.runtime._loading:
+        while slow.runtime.shards.loading:
             before_s = slow.clock.seconds()
             slow.turn()
             assert (slow.clock.seconds() - before_s) * 1000 < LONGEST_TURN_MS + ENTRY_MS
@@ -332,7 +332,7 @@ class TestMeanwhile:
         started.commit("c")
         for shard in (0, 3, 1, 2):
             started.runtime.load(shard, Leader(1, 1))
-        started.runtime._want(3)
+        started.runtime.shards.want(3)
         started.journal.release(3)
         started.load_all()
         assert list(dict.fromkeys(started.journal.loaded)) == [0, 3, 1, 2]

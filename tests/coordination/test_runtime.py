@@ -173,13 +173,13 @@ class TestMarkersOfOthers:
         assert not self.apply(server, [])
         assert self.seen == [], "somebody else leads it"
         self.pending(server)
-        loader = server.runtime._loader
+        loader = server.runtime.shards._loader
         loader.add = lambda *_: None
         server.runtime.load(SHARD, Leader(leader_epoch=1))
         assert not self.apply(server, [])
-        loading = server.runtime._loading[SHARD]
+        loading = server.runtime.shards.loading[SHARD]
         assert self.seen == []
-        assert server.runtime._go_on_loading(loading, lambda: False)
+        assert server.runtime.shards.go_on_loading(loading, lambda: False)
         assert self.seen == [0]
 
 

@@ -380,7 +380,7 @@ def test_what_takes_long_to_load_is_loaded_behind_the_open_port(monkeypatch: pyt
 
 def test_a_stop_while_loading(monkeypatch: pytest.MonkeyPatch) -> None:
     reactor, store = Reactor(), Store()
-    monkeypatch.setattr("kshim.coordination.runtime.START_MS", 0)
+    monkeypatch.setattr("kshim.coordination.led_shards.START_MS", 0)
     server = local_server(CONFIG, reactor, store)
     outcome(server.start())
     loaded = results(server.loaded())

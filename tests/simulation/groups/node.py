@@ -156,15 +156,15 @@ class Node:
     def crash(self, led: Collection[int]) -> None:
         """The broker is gone, and leads nothing."""
         self.is_alive = False
-        self._runtime._leads.clear()
-        for again in self._runtime._reloads.values():
+        self._runtime.shards.leads.clear()
+        for again in self._runtime.shards.reloads.values():
             again.cancel()
         for shard in led:
             self._journal.shut_out(shard)
         self._runtime._alarm.cancel()
 
     def leads(self, shard: int) -> bool:
-        return self.is_alive and shard in self._runtime._leads
+        return self.is_alive and shard in self._runtime.shards.leads
 
     @property
     def unanswered(self) -> list[Any]:
