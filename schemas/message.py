@@ -194,7 +194,8 @@ class Value:
 
     __slots__ = ()
     __definition__: Definition
-    __dataclass_fields__ = _DataclassFields()
+    __dataclass_fields__: ClassVar[dict[str, dataclasses.Field[object]]]
+    """Made at its first use by a `_DataclassFields`."""
     _values: Callable[[object], tuple[object, ...]]
 
     def __new__(cls, **values: object) -> Self:
@@ -225,6 +226,9 @@ class Value:
     def struct(cls, version: int) -> primitives.Entity:
         """The construct.Struct of one version of the message."""
         return struct(cls, version)
+
+
+type.__setattr__(Value, "__dataclass_fields__", _DataclassFields())
 
 
 def _refuse_change(self: object, name: str, value: object = None) -> None:

@@ -42,7 +42,7 @@ def decode(asked: Asked) -> Decoded:
         raise refusal(asked, f"cannot be read: {error}") from error
 
 
-def encode(header: RequestHeader, response: Any) -> Reply:
+def encode(header: RequestHeader, response: object) -> Reply:
     return encode_reply(header.api_key, header.api_version, header.correlation_id, response)
 
 

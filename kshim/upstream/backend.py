@@ -222,8 +222,8 @@ class UpstreamBackend:
 
     def _take(self, found: MetadataResponse) -> None:
         """Take the running brokers from the upstream's answer."""
-        self._known.told({each.node_id: Endpoint(each.host, each.port) for each in found.brokers})
-        self._mirror.told(found.cluster_id or "", self._known.running)
+        self._known.update({each.node_id: Endpoint(each.host, each.port) for each in found.brokers})
+        self._mirror.update(found.cluster_id or "", self._known.running)
 
     def _running(self) -> dict[int, Endpoint]:
         """The addresses of the running upstream brokers, by node id."""

@@ -102,7 +102,7 @@ class Brokers:
         known = self._known[node_id] = Stood(node_id, index, address, port)
         return known
 
-    def told(self, running: Mapping[int, Endpoint]) -> None:
+    def update(self, running: Mapping[int, Endpoint]) -> None:
         """Take the running brokers from the upstream's answer. Open their ports, and close those of the
         others.
         """

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Any
 
 from kshim.configs.endpoint import Endpoint
 from kshim.upstream.interfaces import Upstream
 from kshim.upstream.link import Link
 from schemas.error_code import ErrorCode
-from schemas.messages.find_coordinator import FindCoordinatorRequest
+from schemas.messages.find_coordinator import Coordinator, FindCoordinatorRequest, FindCoordinatorResponse
 
 ANSWER_S = 5.0
 GROUP, TRANSACTION = 0, 1
@@ -74,7 +73,7 @@ def by_place(
     return placed, errors
 
 
-def _place(found: Any) -> Endpoint | ErrorCode:
+def _place(found: FindCoordinatorResponse | Coordinator) -> Endpoint | ErrorCode:
     if found.error_code != ErrorCode.NONE:
         return ErrorCode(found.error_code)
     return Endpoint(found.host, found.port)

@@ -125,11 +125,11 @@ class Ends:
     async def _led(self, names: Iterable[str]) -> Mapping[int, Partitions]:
         """Return the partitions of the topics, by their leader's node id. Raises LinkError."""
         asked = tuple(MetadataRequestTopic(name=name) for name in names)
-        told: MetadataResponse = await self._upstream.ask(
+        response: MetadataResponse = await self._upstream.ask(
             MetadataRequest(topics=asked, allow_auto_topic_creation=False)
         )
         led: defaultdict[int, dict[str, list[int]]] = defaultdict(dict)
-        for topic in told.topics:
+        for topic in response.topics:
             for partition in topic.partitions:
                 if partition.leader_id >= 0 and topic.name:
                     led[partition.leader_id].setdefault(topic.name, []).append(partition.partition_index)

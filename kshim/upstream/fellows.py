@@ -92,10 +92,10 @@ def with_fellows(
     new = _BROKERS.get(api_key)
     if new is None:
         return response
-    told = (*fellows, *gone) if api_key == ApiKey.METADATA and response.topics else fellows
+    shown = (*fellows, *gone) if api_key == ApiKey.METADATA and response.topics else fellows
     added = [
         new(fellow.node_id, address)
-        for fellow in told
+        for fellow in shown
         if (address := fellow.addresses.get(listener_name)) is not None
     ]
     return replace(response, brokers=(*response.brokers, *added)) if added else response

@@ -212,7 +212,7 @@ class Link(Reading):
         if read_as == 0 and older_version < version and answered.error_code == ErrorCode.UNSUPPORTED_VERSION:
             return max(0, older_version)
         error = f"error {answered.error_code}"
-        raise LinkError(f"upstream broker {self.address} does not tell what it serves: {error}")
+        raise LinkError(f"upstream broker {self.address} does not list its APIs: {error}")
 
     def _send(
         self,

@@ -24,7 +24,7 @@ class Mirror:
         """Return the topic with that id; None if it is not known."""
         return self._topics.by_id.get(topic_id)
 
-    def told(self, cluster_id: str, running: Iterable[int]) -> None:
+    def update(self, cluster_id: str, running: Iterable[int]) -> None:
         """Take the cluster id and the running brokers from an answer of the upstream."""
         self.cluster_id = cluster_id
         self.running = tuple(sorted(running))

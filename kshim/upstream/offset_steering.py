@@ -67,7 +67,7 @@ async def _offset_at(found: Found, partition: Partition, timestamp: int) -> int:
     offset = found.get(timestamp, {}).get(partition)
     if offset is None:
         topic, index = partition
-        raise SteeringError(f"{topic}-{index}: the upstream does not tell where it begins and ends")
+        raise SteeringError(f"{topic}-{index}: the upstream does not answer where it begins and ends")
     return offset
 
 

@@ -11,12 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Protocol, TypeVar
 from uuid import UUID
 
 from kshim.cluster.topics import ZERO_UUID
 from schemas.api_key import ApiKey
 from schemas.error_code import ErrorCode
+from schemas.message import Structure, Value
 from schemas.messages import (
     add_partitions_to_txn,
     alter_configs,
@@ -92,9 +93,30 @@ class Split(NamedTuple):
     """The results of the refused entries, as the response has them."""
 
 
-Part = Callable[[Any, OwnTopic], tuple[Any, Any]]
+Part = Callable[[Any, OwnTopic], tuple[object, object]]
 """Divides one entry of a request into (the part to pass on or None, the result of the refused part or None).
 """
+
+
+class _Named(Protocol):
+    @property
+    def name(self) -> str: ...
+
+
+class _OfTopics(Structure, Protocol):
+    @property
+    def topics(self) -> Sequence[_Named]: ...
+
+
+class _Resource(Protocol):
+    @property
+    def resource_type(self) -> int: ...
+    @property
+    def resource_name(self) -> str: ...
+
+
+T = TypeVar("T")
+E = TypeVar("E", bound=_OfTopics)
 
 
 class Guarded(NamedTuple):
@@ -105,15 +127,15 @@ class Guarded(NamedTuple):
     """The response's field with the results."""
     asked: Sequence[str] = ("topics",)
     """The request's fields with topics."""
-    not_attempted: Callable[[object], object] | None = None
+    not_attempted: Callable[[Any], object] | None = None
     """Makes the result of each other topic, for an API that does nothing if one topic is refused."""
 
 
-def split(api_key: int, api_version: int, request: Any, own: OwnTopic) -> Split | None:
+def split(api_key: int, api_version: int, request: Structure, own: OwnTopic) -> Split | None:
     """Divide a request into the topic and the rest; None if the request does not name the topic."""
     guarded = _guarded(api_key, api_version)
-    kept: dict[str, list[Any]] = {}
-    refused: list[Any] = []
+    kept: dict[str, list[object]] = {}
+    refused: list[object] = []
     for field in guarded.asked:
         for entry in getattr(request, field) or ():
             left, result = guarded.part(entry, own)
@@ -137,7 +159,7 @@ def refusal(api_key: int, api_version: int, refused: Sequence[object]) -> object
     return response(**{_guarded(api_key, api_version).answered: tuple(refused)})
 
 
-def joined(api_key: int, api_version: int, response: Any, refused: Sequence[Any]) -> object:
+def joined(api_key: int, api_version: int, response: Value, refused: Sequence[object]) -> object:
     """Add the results for what was taken out to the upstream's response."""
     field = _guarded(api_key, api_version).answered
     return replace(response, **{field: (*getattr(response, field), *refused)})
@@ -152,20 +174,20 @@ def _guarded(api_key: int, api_version: int) -> Guarded:
 # ---- how each request is divided
 
 
-def _whole(refuse: Callable[[Any], object], name: str = "name") -> Part:
+def _whole(refuse: Callable[[T], object], name: str = "name") -> Part:
     """Divide a request in which each entry is one topic."""
 
-    def part(entry: object, own: OwnTopic) -> tuple[object, object]:
+    def part(entry: T, own: OwnTopic) -> tuple[object, object]:
         is_own = own.is_named(getattr(entry, name), getattr(entry, "topic_id", ZERO_UUID))
         return (None, refuse(entry)) if is_own else (entry, None)
 
     return part
 
 
-def _inner(refuse: Callable[[Any, Sequence[Any]], object]) -> Part:
+def _inner(refuse: Callable[[E, Sequence[Any]], object]) -> Part:
     """Divide a request in which each entry has a list of topics."""
 
-    def part(entry: Any, own: OwnTopic) -> tuple[Any, Any]:
+    def part(entry: E, own: OwnTopic) -> tuple[object, object]:
         ours = [topic for topic in entry.topics if own.is_named(topic.name)]
         if not ours:
             return entry, None
@@ -230,7 +252,7 @@ def _create_partitions(
 
 
 def _alter(result: Callable[..., object]) -> Part:
-    def part(entry: Any, own: OwnTopic) -> tuple[object, Any]:
+    def part(entry: _Resource, own: OwnTopic) -> tuple[object, object]:
         if entry.resource_type != TOPIC_RESOURCE or not own.is_named(entry.resource_name):
             return entry, None
         return None, result(
@@ -281,11 +303,15 @@ def _add(
     )
 
 
-def _add_refused(entry: Any) -> Any:
+def _add_refused(
+    entry: add_partitions_to_txn.AddPartitionsToTxnTopic,
+) -> add_partitions_to_txn.AddPartitionsToTxnTopicResult:
     return _add(entry, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
 
 
-def _add_not_attempted(entry: Any) -> Any:
+def _add_not_attempted(
+    entry: add_partitions_to_txn.AddPartitionsToTxnTopic,
+) -> add_partitions_to_txn.AddPartitionsToTxnTopicResult:
     return _add(entry, ErrorCode.OPERATION_NOT_ATTEMPTED)
 
 

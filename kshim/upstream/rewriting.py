@@ -15,10 +15,10 @@ from kshim.upstream.table import HIDDEN_FEATURES, announced
 from schemas.api_key import ApiKey
 from schemas.error_code import ErrorCode
 from schemas.messages.api_versions import ApiVersionsResponse
-from schemas.messages.describe_cluster import DescribeClusterResponse
-from schemas.messages.find_coordinator import FindCoordinatorResponse
-from schemas.messages.metadata import MetadataResponse
-from schemas.messages.produce import ProduceResponse
+from schemas.messages.describe_cluster import DescribeClusterBroker, DescribeClusterResponse
+from schemas.messages.find_coordinator import Coordinator, FindCoordinatorResponse
+from schemas.messages.metadata import MetadataResponse, MetadataResponseBroker
+from schemas.messages.produce import NodeEndpoint, ProduceResponse
 
 Place = Callable[[int, Endpoint], Endpoint | None]
 """Maps a broker's (node id, upstream address) to the address at which the client reaches it.
@@ -34,6 +34,8 @@ _ERROR_AT = _TAGS_AT = 4
 _PRODUCE_END_BYTES = 5
 """throttle_time_ms, and the byte that says that no tagged fields follow."""
 B = TypeVar("B")
+C = TypeVar("C", Coordinator, FindCoordinatorResponse)
+N = TypeVar("N", MetadataResponseBroker, DescribeClusterBroker, NodeEndpoint)
 
 
 def is_rewritten(api_key: int, api_version: int, frame: bytes) -> bool:
@@ -133,22 +135,20 @@ def _find_coordinator(response: FindCoordinatorResponse, place: Place) -> FindCo
     return response if response.node_id == NO_NODE else _found(response, place)
 
 
-def _found(coordinator: B, place: Place) -> B:
+def _found(it: C, place: Place) -> C:
     """Report a coordinator that clients cannot reach as not available, so that the client asks again."""
-    it: Any = coordinator
     if it.node_id == NO_NODE or it.error_code:
-        return coordinator
+        return it
     here = place(it.node_id, Endpoint(it.host, it.port))
     if here is None:
         error = ErrorCode.COORDINATOR_NOT_AVAILABLE
-        return replace(it, node_id=NO_NODE, host="", port=-1, error_code=error)  # type: ignore[no-any-return]
-    return replace(it, host=here.host, port=here.port)  # type: ignore[no-any-return]
+        return replace(it, node_id=NO_NODE, host="", port=-1, error_code=error)
+    return replace(it, host=here.host, port=here.port)
 
 
-def _placed(brokers: Iterable[B], place: Place, id_field: str = "node_id") -> tuple[B, ...]:
+def _placed(brokers: Iterable[N], place: Place, id_field: str = "node_id") -> tuple[N, ...]:
     placed = []
-    for broker in brokers:
-        it: Any = broker
+    for it in brokers:
         here = place(getattr(it, id_field), Endpoint(it.host, it.port))
         if here is not None:
             placed.append(replace(it, host=here.host, port=here.port))

@@ -10,16 +10,18 @@ other requests. This module knows no connection, and time is an argument.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Final, TypeVar
 
 from kshim.authentication.client import Exchange, NotOurServer
 from schemas.api_key import ApiKey
 from schemas.error_code import ErrorCode
 from schemas.header import RequestHeader
-from schemas.message import MalformedMessage
+from schemas.message import MalformedMessage, definition
 from schemas.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
 from schemas.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
 from schemas.registry import decode_response, encode_request
+
+R = TypeVar("R")
 
 HANDSHAKE_VERSION: Final = 1
 AUTHENTICATE_VERSION: Final = 1
@@ -85,9 +87,9 @@ class Session:
         assert self._exchange is not None
         if self._is_shaking_hands:
             self._is_shaking_hands = False
-            self._check_mechanism(self._read(ApiKey.SASL_HANDSHAKE, HANDSHAKE_VERSION, frame))
+            self._check_mechanism(self._read(SaslHandshakeResponse, HANDSHAKE_VERSION, frame))
             return self._exchange.first()
-        answered: SaslAuthenticateResponse = self._read(ApiKey.SASL_AUTHENTICATE, AUTHENTICATE_VERSION, frame)
+        answered = self._read(SaslAuthenticateResponse, AUTHENTICATE_VERSION, frame)
         if answered.error_code != ErrorCode.NONE:
             why = answered.error_message or f"error {answered.error_code}"
             raise LoginFailed(f"refuses the login by {self._mechanism}: {why}")
@@ -114,8 +116,11 @@ class Session:
         )
         return encode_request(header, request)
 
-    def _read(self, api_key: ApiKey, version: int, frame: bytes) -> Any:
+    def _read(self, response_class: type[R], version: int, frame: bytes) -> R:
+        api_key = definition(response_class).api_key
+        assert api_key is not None
         correlation_id, response = decode_response(api_key, version, frame)
+        assert isinstance(response, response_class)
         if correlation_id != self.correlation_id:
             raise LoginFailed(f"answers request {correlation_id}, where {self.correlation_id} was due")
         return response

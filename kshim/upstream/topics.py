@@ -165,8 +165,8 @@ class Topics:
         ids = {name: self.by_name.pop(name).topic_id for name in names}
         for name, topic_id in ids.items():
             del self.by_id[topic_id], self.confirmed_s[name]
-            for tell in self._changed:
-                tell(name, "was deleted")
+            for watcher in self._changed:
+                watcher(name, "was deleted")
         if ids:
             for forget in self._deleted:
                 forget(ids)
@@ -190,8 +190,8 @@ class Topics:
         self.by_name[topic.name] = self.by_id[topic.topic_id] = topic
         self.confirmed_s[topic.name] = asked_s
         if before is not None and had != has:
-            for tell in self._changed:
-                tell(topic.name, f"has {has} partitions, and had {had}")
+            for watcher in self._changed:
+                watcher(topic.name, f"has {has} partitions, and had {had}")
 
 
 def _request(topics: Sequence[MetadataRequestTopic]) -> MetadataRequest:

@@ -27,6 +27,7 @@ from schemas.messages.offset_fetch import (
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
     OffsetFetchResponseGroup,
+    OffsetFetchResponsePartitions,
 )
 
 if TYPE_CHECKING:
@@ -228,7 +229,9 @@ async def _listed(link: Link, request: ListGroupsRequest, *, has_types: bool) ->
     return ListGroupsResponse(error_code=response.error_code, groups=tuple(groups))
 
 
-def offsets_of(fetched: OffsetFetchResponseGroup) -> Mapping[tuple[str, int], Any]:
+def offsets_of(
+    fetched: OffsetFetchResponseGroup,
+) -> Mapping[tuple[str, int], OffsetFetchResponsePartitions]:
     """Return the committed offsets in an answer to FETCH, as partitions of OffsetFetch, by topic and
     partition.
     """

@@ -143,7 +143,7 @@ class World:
             wall_clock=broker.wall_clock,
         )
         self.brokers = Brokers(Indexes(None), lambda node_id, index: Port())
-        self.brokers.told({1: Endpoint("10.0.0.1", 9092), 2: Endpoint("10.0.0.2", 9092)})
+        self.brokers.update({1: Endpoint("10.0.0.1", 9092), 2: Endpoint("10.0.0.2", 9092)})
         self.shards = Shards()
         self.kafka = KafkaGroups(brokers=2)
         theirs = UpstreamGroups(self.here.clock, self.kafka)

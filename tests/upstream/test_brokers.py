@@ -41,8 +41,8 @@ class Stand:
         self.ports[node_id] = Port()
         return self.ports[node_id]
 
-    def told(self, *running: int) -> None:
-        self.brokers.told({node_id: address(node_id) for node_id in running})
+    def update(self, *running: int) -> None:
+        self.brokers.update({node_id: address(node_id) for node_id in running})
 
     def open_ports(self) -> list[int]:
         return [node_id for node_id, port in self.ports.items() if port.is_open]
@@ -55,17 +55,17 @@ def address(node_id: int) -> Endpoint:
 def test_the_port_at_which_other_kshim_find_this_one_stays_open() -> None:
     stand = Stand()
     stand.brokers = Brokers(Indexes(None), stand.open, lambda: True)
-    stand.told(5, 6)
+    stand.update(5, 6)
     assert stand.brokers.anchor == 5
-    stand.told(6)
+    stand.update(6)
     assert stand.open_ports() == [5, 6]
-    stand.told()
+    stand.update()
     assert stand.open_ports() == [5]
 
 
 def test_each_broker_has_a_port() -> None:
     stand = Stand()
-    stand.told(5, 3)
+    stand.update(5, 3)
     place = stand.brokers.place(3, Endpoint("kshim", 9001))
     assert place(5, address(5)) == Endpoint("kshim", 9000)
     assert place(3, address(3)) == Endpoint("kshim", 9001)
@@ -75,7 +75,7 @@ def test_each_broker_has_a_port() -> None:
 
 def test_a_new_broker_gets_a_port_when_it_is_first_named() -> None:
     stand = Stand()
-    stand.told(5)
+    stand.update(5)
     assert stand.brokers.place(5, HERE)(6, address(6)) == Endpoint("kshim", 9001)
     assert stand.open_ports() == [5, 6]
     assert stand.brokers.address(6) == address(6)
@@ -83,40 +83,40 @@ def test_a_new_broker_gets_a_port_when_it_is_first_named() -> None:
 
 def test_a_broker_that_moved_is_found_where_it_is_now() -> None:
     stand = Stand()
-    stand.told(5)
-    stand.brokers.told({5: Endpoint("10.0.0.2", 1)})
+    stand.update(5)
+    stand.brokers.update({5: Endpoint("10.0.0.2", 1)})
     assert stand.brokers.address(5) == Endpoint("10.0.0.2", 1)
     assert len(stand.ports) == 1
 
 
 def test_the_port_of_a_broker_that_is_gone_refuses_until_it_is_back() -> None:
     stand = Stand()
-    stand.told(5, 6)
-    stand.told(6)
+    stand.update(5, 6)
+    stand.update(6)
     assert stand.open_ports() == [6]
     assert stand.brokers.running == (6,)
     assert stand.brokers.addresses() == [address(6), address(5)]
-    stand.told(5, 6)
+    stand.update(5, 6)
     assert stand.open_ports() == [5, 6]
 
 
 def test_a_port_that_is_taken_meanwhile_is_tried_again(caplog: pytest.LogCaptureFixture) -> None:
     stand = Stand()
-    stand.told(5, 6)
-    stand.told(5)
+    stand.update(5, 6)
+    stand.update(5)
     stand.ports[6].is_taken = True
-    stand.told(5, 6)
+    stand.update(5, 6)
     assert stand.open_ports() == [5]
     assert "upstream broker 6 is back, but cannot listen at 127.0.0.1:9001" in caplog.text
     stand.ports[6].is_taken = False
-    stand.told(5, 6)
+    stand.update(5, 6)
     assert stand.open_ports() == [5, 6]
 
 
 def test_a_broker_without_a_port_is_left_out(caplog: pytest.LogCaptureFixture) -> None:
     stand = Stand()
     stand.taken = {1}
-    stand.told(5, 6)
+    stand.update(5, 6)
     assert stand.brokers.running == (5,)
     assert stand.brokers.place(5, HERE)(6, address(6)) is None
     assert (
@@ -127,7 +127,7 @@ def test_a_broker_without_a_port_is_left_out(caplog: pytest.LogCaptureFixture) -
 def test_groups_are_found_at_brokers_that_run() -> None:
     stand = Stand()
     assert stand.brokers.home(7) == NOBODY
-    stand.told(5, 6, 9)
+    stand.update(5, 6, 9)
     assert [stand.brokers.home(shard) for shard in range(4)] == [5, 6, 9, 5]
-    stand.told(5, 9)
+    stand.update(5, 9)
     assert {stand.brokers.home(shard) for shard in range(4)} == {5, 9}

@@ -99,9 +99,7 @@ def test_a_broker_that_never_tells_its_versions_is_asked_so_often() -> None:
     for _ in range(2):
         ((header, _asked),) = upstream.requests()
         upstream.answer(header, unsupported, version=0)
-    assert error_of(upstream.negotiated) == (
-        "upstream broker 10.0.0.1:9092 does not tell what it serves: error 35"
-    )
+    assert error_of(upstream.negotiated) == ("upstream broker 10.0.0.1:9092 does not list its APIs: error 35")
 
 
 def test_a_produce_without_a_response_is_not_waited_for() -> None:

@@ -15,7 +15,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from twisted.internet.defer import Deferred, TimeoutError, succeed
 
@@ -49,6 +49,7 @@ from schemas.messages.offset_delete import (
     OffsetDeleteRequestPartition,
     OffsetDeleteRequestTopic,
 )
+from schemas.messages.offset_fetch import OffsetFetchResponsePartitions
 
 if TYPE_CHECKING:
     from twisted.internet.interfaces import IReactorTime
@@ -146,11 +147,11 @@ class MirroredOffsets:
         self._unsent.lose(shard)
 
     @property
-    def untold(self) -> int:
+    def unsent(self) -> int:
         """The number of offsets that the upstream does not have yet."""
         return len(self._unsent)
 
-    def tell_again(self, group_id: str, where: Partition, value: OffsetCommitValue) -> None:
+    def send_again(self, group_id: str, where: Partition, value: OffsetCommitValue) -> None:
         """Send an offset again, unless a newer one is waiting to be sent."""
         key = encode_key(OffsetCommitKey(group=group_id, topic=where[0], partition=where[1]))
         self._unsent.note_older(Unsent(self.shard_for(group_id), key, encode_value(value)))
@@ -191,26 +192,26 @@ class MirroredOffsets:
 
     def _flush(self) -> None:
         self._flush_later = None
-        flushing = self._flushing = Deferred.fromCoroutine(self._tell_some())
+        flushing = self._flushing = Deferred.fromCoroutine(self._send_some())
         flushing.addErrback(_log_fault).addCallback(self._flushed)
 
     def _flushed(self, _: object) -> None:
         self._flushing = None
         self._flush_soon()
 
-    async def _tell_some(self) -> None:
+    async def _send_some(self) -> None:
         """Send some of what the upstream does not have. Offsets that it does not take now go to the end of
         the queue.
         """
         some = self._unsent.first(MOST_AT_ONCE)
         if some:
-            await self._tell_groups(self._by_group(some))
+            await self._send_groups(self._by_group(some))
         for each in some:
             self._unsent.put_off(each)
         for group_id in list(islice(self._expired, MOST_EXPIRED_AT_ONCE)):
             await self._delete_expired(group_id, self._expired.pop(group_id))
 
-    async def _tell_groups(self, groups: Mapping[str, Sequence[_Committed]]) -> None:
+    async def _send_groups(self, groups: Mapping[str, Sequence[_Committed]]) -> None:
         try:
             placed, errors_of = by_place((await self._coordinators.find(list(groups))).items())
             for group_id, error in errors_of.items():
@@ -218,13 +219,13 @@ class MirroredOffsets:
             for address, group_ids in placed.items():
                 link = await self._coordinators.link_to(address)
                 for group_id in group_ids:
-                    await self._tell_group(link, group_id, groups[group_id])
+                    await self._send_group(link, group_id, groups[group_id])
         except LinkError as error:
             logger.log(
                 self._once.level("mirrored"), "offsets are not committed at the upstream yet: %s", error
             )
 
-    async def _tell_group(self, link: Link, group_id: str, offsets: Sequence[_Committed]) -> None:
+    async def _send_group(self, link: Link, group_id: str, offsets: Sequence[_Committed]) -> None:
         """Send a group's offsets, if its shard is certainly led here. Raises LinkError."""
         if not await self.proven(self.shard_for(group_id)):
             return
@@ -256,7 +257,9 @@ class MirroredOffsets:
         if fetched.error_code or not await self.proven(self.shard_for(group_id)):
             return
         there = offsets_of(fetched)
-        same = [where for where, value in offsets.items() if told_as(there.get(where)) == offset_of(value)]
+        same = [
+            where for where, value in offsets.items() if answered_offset(there.get(where)) == offset_of(value)
+        ]
         if same:
             await self._upstream.delete_offsets(_delete(group_id, same))
         if len(same) == len(there):
@@ -302,7 +305,7 @@ def offset_of(value: OffsetCommitValue) -> Offset:
     return value.offset, value.leader_epoch, value.metadata
 
 
-def told_as(partition: Any) -> Offset | None:
+def answered_offset(partition: OffsetFetchResponsePartitions | None) -> Offset | None:
     """Return the same part of the upstream's offset, a partition of OffsetFetch; None if it has none."""
     if partition is None:
         return None

@@ -263,9 +263,9 @@ class Partitions:
             return False
         finally:
             self._is_looking = False
-        return self._told(response)
+        return self._learn(response)
 
-    def _told(self, response: MetadataResponse) -> bool:
+    def _learn(self, response: MetadataResponse) -> bool:
         addresses = {each.node_id: Endpoint(each.host, each.port) for each in response.brokers}
         for node_id, address in addresses.items():
             known = self._brokers.get(node_id)

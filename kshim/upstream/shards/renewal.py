@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from twisted.internet.defer import CancelledError, Deferred
 
@@ -24,10 +24,11 @@ from kshim.coordination.groups.pending_offsets import Partition
 from kshim.coordination.interfaces import Groups
 from kshim.storage.clock import Timer, TimerClock, after
 from kshim.turns.slices import others_first
-from kshim.upstream.shards.mirrored import MOST_AT_ONCE, MirroredOffsets, Offset, offset_of, told_as
+from kshim.upstream.shards.mirrored import MOST_AT_ONCE, MirroredOffsets, Offset, answered_offset, offset_of
 from kshim.upstream.upstream_groups import DESCRIBE, FETCH, WITHOUT_MEMBERS, UpstreamGroups, offsets_of
 from schemas.error_code import ErrorCode
 from schemas.internal_topics.group_metadata_log import OffsetCommitValue
+from schemas.messages.offset_fetch import OffsetFetchResponsePartitions
 
 if TYPE_CHECKING:
     from twisted.python.failure import Failure
@@ -50,17 +51,17 @@ RECENT_MS = 10 * 60_000
 """A younger commit is sent again whatever the upstream has: the former leader may not have sent it."""
 
 
-def is_due(here: OffsetCommitValue, there: Offset | None, now_ms: int, told_ms: int, renew_ms: int) -> bool:
+def is_due(here: OffsetCommitValue, there: Offset | None, now_ms: int, sent_ms: int, renew_ms: int) -> bool:
     """True if an offset has to be sent to the upstream, which has `there`.
 
-    told_ms: when it was last sent, as far as is known. renew_ms: how long it need not be sent again.
+    sent_ms: when it was last sent, as far as is known. renew_ms: how long it need not be sent again.
     """
     if there is None:
         return True
     age_ms = now_ms - here.commit_timestamp
     if there != offset_of(here):
         return age_ms < RECENT_MS
-    return age_ms >= renew_ms and now_ms - told_ms >= renew_ms
+    return age_ms >= renew_ms and now_ms - sent_ms >= renew_ms
 
 
 def is_foreign(here: OffsetCommitValue, there: Offset | None, now_ms: int) -> bool:
@@ -90,7 +91,7 @@ class Renewal:
         self._mirrored = mirrored
         self._retention_ms = retention_ms
         self._once = once
-        self._told_ms: dict[str, int] = {}
+        self._sent_ms: dict[str, int] = {}
         """When the offsets of each group were last sent again."""
         self._running: Deferred[None] | None = None
         self._next: Timer | None = None
@@ -136,11 +137,11 @@ class Renewal:
         is_often = self._clock.seconds() < self._often_until_s
         self._look_in(SOON_AGAIN_S if is_often else min(LOOK_S, retention_ms / 1000 / LOOKS_A_RETENTION))
         group_ids = self._groups.group_ids()
-        self._told_ms = {each: self._told_ms[each] for each in group_ids if each in self._told_ms}
+        self._sent_ms = {each: self._sent_ms[each] for each in group_ids if each in self._sent_ms}
         for some in self._in_pieces(group_ids):
             await self._look_at(some, retention_ms // RENEWALS_A_RETENTION)
             await after(self._clock, PACE_S)
-            while self._mirrored.untold >= MOST_AT_ONCE:
+            while self._mirrored.unsent >= MOST_AT_ONCE:
                 await after(self._clock, PACE_S)
 
     def _in_pieces(self, group_ids: Iterable[str]) -> Iterable[Sequence[str]]:
@@ -172,11 +173,13 @@ class Renewal:
             if not fetched.error_code:
                 await self._compare(fetched.group_id, offsets_of(fetched), renew_ms)
 
-    async def _compare(self, group_id: str, there: Mapping[Partition, Any], renew_ms: int) -> None:
+    async def _compare(
+        self, group_id: str, there: Mapping[Partition, OffsetFetchResponsePartitions], renew_ms: int
+    ) -> None:
         group = self._groups.see(group_id)
         partitions = () if group is None else tuple(group.partitions)
-        now_ms, told_ms = self._now_ms(), self._told_ms.get(group_id, 0)
-        is_told = False
+        now_ms, sent_ms = self._now_ms(), self._sent_ms.get(group_id, 0)
+        is_sent = False
         for first in range(0, len(partitions), COMPARED_AT_ONCE):
             if first:
                 await others_first(self._clock)
@@ -185,16 +188,16 @@ class Renewal:
                 return
             for where in partitions[first : first + COMPARED_AT_ONCE]:
                 here = group.committed.get(where)
-                theirs = told_as(there.get(where))
+                theirs = answered_offset(there.get(where))
                 if here is None or is_of_another_topic(here, self._mirrored.topic_id_of(where[0])):
                     continue
-                if is_due(here, theirs, now_ms, told_ms, renew_ms):
-                    self._mirrored.tell_again(group_id, where, here)
-                    is_told = True
+                if is_due(here, theirs, now_ms, sent_ms, renew_ms):
+                    self._mirrored.send_again(group_id, where, here)
+                    is_sent = True
                 elif is_foreign(here, theirs, now_ms):
                     self._log_foreign(group_id, where, here, theirs)
-        if is_told:
-            self._told_ms[group_id] = now_ms
+        if is_sent:
+            self._sent_ms[group_id] = now_ms
 
     def _log_foreign(
         self, group_id: str, where: Partition, here: OffsetCommitValue, there: Offset | None

@@ -105,7 +105,7 @@ def _said(found: Any) -> Said:
     )
 
 
-def _some_address(found: Any) -> str:
+def _some_address(found: object) -> str:
     """Return the first address among the texts in `found`; empty if there is none."""
     if isinstance(found, str):
         try:
@@ -116,7 +116,7 @@ def _some_address(found: Any) -> str:
     return next(filter(None, map(_some_address, inside)), "")
 
 
-def _encode(plain: Any) -> bytes:
+def _encode(plain: object) -> bytes:
     return json.dumps(plain, separators=(",", ":")).encode()
 
 

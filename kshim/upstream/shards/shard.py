@@ -155,7 +155,7 @@ class Shard:
         self._go_on(tenure)
         if tenure is self._tenure and tenure.asks(now_ms):
             asked = self._world.log.end(self.index)
-            asked.addCallback(lambda end: self._settle(tenure, tenure.was_told_end(end)))
+            asked.addCallback(lambda end: self._settle(tenure, tenure.learn_end(end)))
 
     # ---- taking over
 

@@ -212,7 +212,7 @@ class Tenure:
         self._asked_ms = now_ms
         return True
 
-    def was_told_end(self, end_offset: int | None) -> list[Token]:
+    def learn_end(self, end_offset: int | None) -> list[Token]:
         """Note the end of the log (its high watermark; None without an answer). Return what is proven now."""
         asked_ms, self._asked_ms = self._asked_ms, None
         if self.over or asked_ms is None or end_offset is None or self._is_busy:

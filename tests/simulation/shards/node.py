@@ -229,8 +229,8 @@ class Node:
         if tenure is self.tenure and tenure.asks(self.now_ms()):
             self._ask(
                 lambda listen: listen(self._kafka.high_watermark),
-                lambda end: self._settle(tenure, tenure.was_told_end(end)),
-                lambda: self._settle(tenure, tenure.was_told_end(None)),
+                lambda end: self._settle(tenure, tenure.learn_end(end)),
+                lambda: self._settle(tenure, tenure.learn_end(None)),
             )
         self.later(LEASE_MS / 3, self._poll, tenure)
 

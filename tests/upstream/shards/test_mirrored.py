@@ -130,8 +130,8 @@ def test_an_offset_that_is_told_again_is_no_newer_than_what_is_to_be_told(
     upstream: KafkaGroups, told: MirroredOffsets, clock: Clock
 ) -> None:
     told.note(0, [commit("a", 0, 9)])
-    told.tell_again("a", ("t", 0), value(5))
-    told.tell_again("a", ("t", 1), value(5))
+    told.send_again("a", ("t", 0), value(5))
+    told.send_again("a", ("t", 1), value(5))
     clock.advance(FLUSH_S)
     assert offsets(upstream) == {("a", "t", 0): 9, ("a", "t", 1): 5}
 

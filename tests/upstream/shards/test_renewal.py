@@ -41,7 +41,7 @@ def committed(age_ms: int) -> OffsetCommitValue:
 
 
 @pytest.mark.parametrize(
-    ("there", "age_ms", "told_ago_ms", "due", "foreign"),
+    ("there", "age_ms", "sent_ago_ms", "due", "foreign"),
     [
         (None, 0, None, True, False),
         (None, RETENTION_MS, 0, True, False),
@@ -56,12 +56,12 @@ def committed(age_ms: int) -> OffsetCommitValue:
     ],
 )
 def test_what_is_due(
-    there: int | None, age_ms: int, told_ago_ms: int | None, *, due: bool, foreign: bool
+    there: int | None, age_ms: int, sent_ago_ms: int | None, *, due: bool, foreign: bool
 ) -> None:
     here = committed(age_ms)
     theirs = None if there is None else (there, -1, "")
-    told_ms = 0 if told_ago_ms is None else NOW_MS - told_ago_ms
-    assert is_due(here, theirs, NOW_MS, told_ms, RENEW_MS) is due
+    sent_ms = 0 if sent_ago_ms is None else NOW_MS - sent_ago_ms
+    assert is_due(here, theirs, NOW_MS, sent_ms, RENEW_MS) is due
     assert is_foreign(here, theirs, NOW_MS) is foreign
 
 

@@ -131,7 +131,7 @@ def test_a_lease_runs_from_when_the_proven_question_was_sent() -> None:
     assert tenure.is_fresh(600 + LEASE_MS - 1)
     assert tenure.asks(1_500)
     assert not tenure.asks(1_501), "one question at a time"
-    assert tenure.was_told_end(11) == []
+    assert tenure.learn_end(11) == []
     assert tenure.is_fresh(1_500 + LEASE_MS - 1)
     assert not tenure.is_fresh(1_500 + LEASE_MS)
 
@@ -140,9 +140,9 @@ def test_a_proof_is_a_question_that_was_asked_afterwards() -> None:
     tenure = new_tenure()
     assert tenure.asks(100)
     wanted = tenure.prove(101)
-    assert tenure.was_told_end(10) == [], "it was asked before"
+    assert tenure.learn_end(10) == [], "it was asked before"
     assert tenure.asks(102)
-    assert tenure.was_told_end(10) == [wanted]
+    assert tenure.learn_end(10) == [wanted]
 
 
 def test_an_append_proves_as_well() -> None:
@@ -152,7 +152,7 @@ def test_an_append_proves_as_well() -> None:
     later = tenure.prove(2)
     assert tenure.was_answered(appended(10)) == [before, one, between]
     assert tenure.asks(3)
-    assert tenure.was_told_end(11) == [later]
+    assert tenure.learn_end(11) == [later]
 
 
 def test_the_end_says_nothing_while_a_batch_is_under_way_or_before_it_was() -> None:
@@ -161,11 +161,11 @@ def test_the_end_says_nothing_while_a_batch_is_under_way_or_before_it_was() -> N
     tenure.append(A, 0)
     tenure.to_send(0)
     assert not tenure.asks(1)
-    tenure.was_told_end(11)
+    tenure.learn_end(11)
     assert not tenure.over
     tenure.was_answered(appended(10))
     assert tenure.asks(1_000)
-    tenure.was_told_end(10)
+    tenure.learn_end(10)
     assert not tenure.is_fresh(1_000)
     assert not tenure.over
 
@@ -174,7 +174,7 @@ def test_whatever_another_leader_has_written_ends_it() -> None:
     tenure = new_tenure()
     tenure.prove(0)
     assert tenure.asks(0)
-    assert tenure.was_told_end(11) == []
+    assert tenure.learn_end(11) == []
     assert not tenure.is_idle
     assert tenure.to_read() == 10
     assert tenure.was_read([Batch(11, FIRST_TERM.next)]) == []
@@ -186,7 +186,7 @@ def test_whatever_nobody_can_have_written_who_leads_does_not_end_it() -> None:
     tenure = new_tenure()
     wanted = tenure.prove(0)
     assert tenure.asks(0)
-    tenure.was_told_end(12)
+    tenure.learn_end(12)
     tenure.to_read()
     strange = FIRST_TERM._replace(producer_id=2**63 - 1)
     tenure.was_read([Batch(11, strange), Batch(12, None, finding="a stranger")])
@@ -199,7 +199,7 @@ def test_the_ends_of_transactions_are_read_before_a_proof() -> None:
     tenure = new_tenure()
     wanted = tenure.prove(600)
     assert tenure.asks(600)
-    assert tenure.was_told_end(12) == []
+    assert tenure.learn_end(12) == []
     assert not tenure.is_fresh(600)
     assert tenure.to_read() == 10
     assert tenure.to_read() is None, "it is being read"
@@ -237,13 +237,13 @@ def test_a_batch_that_was_sent_again_tells_nothing_of_what_is_behind_it() -> Non
     tenure.to_send_again(2)
     assert tenure.was_answered(appended(10)) == [one]
     assert tenure.asks(3)
-    assert tenure.was_told_end(11) == [wanted]
+    assert tenure.learn_end(11) == [wanted]
 
 
 def test_what_cannot_be_read_is_read_again() -> None:
     tenure = new_tenure()
     tenure.asks(0)
-    tenure.was_told_end(11)
+    tenure.learn_end(11)
     assert tenure.to_read() == 10
     assert tenure.was_read(None) == []
     assert tenure.settled() == []
@@ -254,12 +254,12 @@ def test_batches_of_anybody_who_is_no_kshim_do_not_matter() -> None:
     tenure = new_tenure()
     wanted = tenure.prove(0)
     tenure.asks(0)
-    tenure.was_told_end(13)
+    tenure.learn_end(13)
     assert tenure.to_read() == 10
     assert tenure.was_read([Batch(13, None)]) == []
     assert tenure.settled() == [wanted]
     assert tenure.asks(1)
-    tenure.was_told_end(13)
+    tenure.learn_end(13)
     assert not tenure.over
 
 
@@ -268,7 +268,7 @@ def test_an_idle_leader_writes_its_claim_again() -> None:
     for now_ms in range(0, RENEW_MS, LEASE_MS):
         assert tenure.to_send(now_ms) is None
         assert tenure.asks(now_ms)
-        tenure.was_told_end(10)
+        tenure.learn_end(10)
     assert tenure.to_send(RENEW_MS) == Outgoing(FIRST_TERM, 1, (CLAIM,))
 
 
@@ -291,5 +291,5 @@ def test_while_something_waits_it_is_not_idle() -> None:
     tenure.prove(0)
     assert not tenure.is_idle
     assert tenure.asks(0)
-    tenure.was_told_end(10)
+    tenure.learn_end(10)
     assert tenure.is_idle
