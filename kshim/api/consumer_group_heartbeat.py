@@ -13,6 +13,8 @@ from kshim.answering.warn import warn
 from kshim.callers import RequestContext
 from kshim.callers.context import NamedMember
 from kshim.callers.mistake import Mistake
+from kshim.callers.patience import is_patient, waits_longer_than_the_interval
+from kshim.coordination.groups.consumer.requests import Patience
 from kshim.turns.promise import Answer
 from schemas.error_code import ErrorCode
 from schemas.messages.consumer_group_heartbeat import (
@@ -24,10 +26,18 @@ from schemas.messages.consumer_group_heartbeat import (
 def consumer_group_heartbeat(
     broker: Broker, context: RequestContext, request: ConsumerGroupHeartbeatRequest
 ) -> Answer[ConsumerGroupHeartbeatResponse]:
-    """Forward to the group's coordinator."""
+    """Forward to the group's coordinator. The answer may wait until there is something to say."""
     if not is_served(broker):
         warn(broker, context, Mistake.CONSUMER_PROTOCOL, group=request.group_id)
         return ConsumerGroupHeartbeatResponse(error_code=ErrorCode.UNSUPPORTED_VERSION)
     if context.client is not None and request.member_id:
         context.client.member = NamedMember(request.group_id, request.member_id)
-    return broker.groups.member_heartbeat(context, request, partial(visible_topics, broker, context))
+    visible = partial(visible_topics, broker, context)
+    return broker.groups.member_heartbeat(context, request, visible, _patience(broker, context))
+
+
+def _patience(broker: Broker, context: RequestContext) -> Patience:
+    """How long the answer may wait."""
+    if not broker.config.group_heartbeat_park_enable or not is_patient(context):
+        return Patience.NONE
+    return Patience.LONG if waits_longer_than_the_interval(context) else Patience.INTERVAL

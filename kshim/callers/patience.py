@@ -23,3 +23,11 @@ def is_patient(context: RequestContext) -> bool:
     if client is None or not client.software:
         return context.client_id.startswith(CLIENT_IDS)
     return client.software.startswith(SOFTWARE) or RDKAFKA in client.software
+
+
+def waits_longer_than_the_interval(context: RequestContext) -> bool:
+    """True if the client surely waits for a heartbeat's answer beyond the interval at which it sends them.
+    librdkafka, for one, gives up a ConsumerGroupHeartbeat after the interval.
+    """
+    client = context.client
+    return client is not None and client.software.startswith(("apache-kafka-java ", "kgo "))

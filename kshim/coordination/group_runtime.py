@@ -16,13 +16,13 @@ from kshim.coordination.decision import Decision
 from kshim.coordination.groups.consumer.checks import check_heartbeat
 from kshim.coordination.groups.consumer.environment import Environment, SameConfigs, Visible
 from kshim.coordination.groups.consumer.refused import Refused
-from kshim.coordination.groups.consumer.requests import MemberHeartbeat
+from kshim.coordination.groups.consumer.requests import MemberHeartbeat, Patience
 from kshim.coordination.groups.consumer.topics import NoTopics, Topics
 from kshim.coordination.groups.coordinator import Coordinator
 from kshim.coordination.groups.offsets import no_id
 from kshim.coordination.groups.refusals import EndTransaction, GroupRequest, WaitingHeartbeat
 from kshim.coordination.groups.seen import SeenGroup
-from kshim.coordination.groups.settings import Settings
+from kshim.coordination.groups.settings import WAITING_INTERVAL_MS, Settings
 from kshim.coordination.groups.shard import OffsetsOfGroup
 from kshim.coordination.groups.waiting import WaitsFor
 from kshim.coordination.loading import Loader
@@ -65,6 +65,7 @@ def new_coordinator(
         offsets_retention_check_interval_ms=config.offsets_retention_check_interval_ms,
         group_consumer_session_timeout_ms=config.group_consumer_session_timeout_ms,
         group_consumer_heartbeat_interval_ms=config.group_consumer_heartbeat_interval_ms,
+        group_consumer_waiting_interval_ms=_waiting_interval_ms(config),
         group_consumer_max_size=config.group_consumer_max_size,
         group_consumer_assignors=tuple(config.group_consumer_assignors.split(",")),
         group_consumer_regex_refresh_interval_ms=config.group_consumer_regex_refresh_interval_ms,
@@ -74,6 +75,14 @@ def new_coordinator(
         SameConfigs(settings), new_uuid_text, topics or NoTopics(), settings.group_consumer_assignors
     )
     return Coordinator(settings, new_member_id, partitions, topic_id_of, environment)
+
+
+def _waiting_interval_ms(config: Config) -> int:
+    """The interval for members whose heartbeats wait: short, unless somebody has set the interval."""
+    interval_ms = config.group_consumer_heartbeat_interval_ms
+    if "group.consumer.heartbeat.interval.ms" in config.given:
+        return interval_ms
+    return min(interval_ms, WAITING_INTERVAL_MS)
 
 
 def new_member_id(prefix: str) -> str:
@@ -122,7 +131,11 @@ class GroupRuntime(Runtime):
         return answer
 
     def member_heartbeat(
-        self, context: RequestContext, request: ConsumerGroupHeartbeatRequest, visible: Visible
+        self,
+        context: RequestContext,
+        request: ConsumerGroupHeartbeatRequest,
+        visible: Visible,
+        patience: Patience,
     ) -> Answer[ConsumerGroupHeartbeatResponse]:
         """See `AllGroups.member_heartbeat`."""
         if self.is_running:
@@ -130,10 +143,19 @@ class GroupRuntime(Runtime):
                 check_heartbeat(request, context.api_version, self._groups.assignors)
             except Refused as refused:
                 return ConsumerGroupHeartbeatResponse(error_code=refused.error, error_message=refused.message)
-        answer: Answer[ConsumerGroupHeartbeatResponse] = self.submit(
-            context, MemberHeartbeat(request, visible)
-        )
+        caller = self._caller(context)
+        answer: Answer[ConsumerGroupHeartbeatResponse]
+        is_last = not context.turn.fired
+        answer = self._answer(caller, MemberHeartbeat(request, visible, patience, is_last))
+        if patience is not Patience.NONE and is_last and isinstance(answer, Promise):
+            context.turn.watch(partial(self._release_member_heartbeat, request.group_id, caller.token))
         return answer
+
+    def _release_member_heartbeat(self, group_id: str, token: int) -> None:
+        lead = self.shards.leads.get(self._groups.shard_for(group_id))
+        if lead is not None:
+            release = self._groups.release_member_heartbeat
+            self.decide(lead, lambda shard, now_ms: release(shard, group_id, token, now_ms))
 
     def _release_heartbeat(self, request: HeartbeatRequest, token: int) -> None:
         lead = self.shards.leads.get(self._groups.shard_for(request.group_id))

@@ -8,7 +8,7 @@ from typing import Protocol, overload
 from kshim.callers import RequestContext
 from kshim.cluster.pause import Pause
 from kshim.coordination.groups.consumer.environment import Visible
-from kshim.coordination.groups.consumer.requests import DescribeConsumerGroup
+from kshim.coordination.groups.consumer.requests import DescribeConsumerGroup, Patience
 from kshim.coordination.groups.refusals import (
     DeleteGroup,
     DescribeGroup,
@@ -170,7 +170,11 @@ class AllGroups(Groups, Protocol):
     """The group coordinator of a local cluster, which also serves groups of the consumer protocol."""
 
     def member_heartbeat(
-        self, context: RequestContext, request: ConsumerGroupHeartbeatRequest, visible: Visible
+        self,
+        context: RequestContext,
+        request: ConsumerGroupHeartbeatRequest,
+        visible: Visible,
+        patience: Patience,
     ) -> Answer[ConsumerGroupHeartbeatResponse]:
         """Answer the heartbeat of a member of a group of the consumer protocol. visible: returns those of
         some topics that the sender may see.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from integration.differential.differences.groups import API_VERSIONS, PATIENT
 from integration.differential.differences.guest import Guest
 from integration.differential.differences.member import Member, coordinated
 from integration.differential.differences.scenario import difference
@@ -42,6 +43,15 @@ def a_static_member_that_joins_twice(guest: Guest) -> str:
     guest.create("t")
     _join(guest, instance_id="i")
     return _error(_join(guest, instance_id="i"))
+
+
+@difference("D-consumer-heartbeats-wait", apache_kafka=5_000, kshim=1_000)
+def the_interval_of_a_client_that_can_wait(guest: Guest) -> int:
+    coordinated(guest)
+    guest.create("t")
+    assert guest.error(API_VERSIONS, PATIENT) == "NONE"
+    interval_ms: int = _join(guest).heartbeat_interval_ms
+    return interval_ms
 
 
 @difference("D-no-migration", apache_kafka="NONE", kshim="GROUP_ID_NOT_FOUND")

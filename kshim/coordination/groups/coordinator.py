@@ -173,6 +173,10 @@ class Coordinator:
         """Answer the heartbeat `token` now, if it is still parked."""
         return self._shards[shard].release_heartbeat(group_id, member_id, token, now_ms)
 
+    def release_member_heartbeat(self, shard: int, group_id: str, token: int, now_ms: int) -> Decision:
+        """Answer the heartbeat `token` of a consumer group's member now, if it is still parked."""
+        return self._shards[shard].release_member_heartbeat(group_id, token, now_ms)
+
     def _end_transaction(self, caller: Caller, request: EndTransaction) -> Decision:
         led = self._shards.get(request.shard)
         if led is not None and not led.is_loading:

@@ -90,6 +90,11 @@ class Draft:
         """Add a report for people: the beginning or the end of a rebalance, an expiry."""
         self._reports.append(report)
 
+    @property
+    def writes(self) -> bool:
+        """True if records have been written."""
+        return bool(self._records)
+
     def decision(self) -> Decision:
         """The decision with all that was collected."""
         return Decision(

@@ -8,16 +8,19 @@ from kshim.coordination.groups.classic_group import ClassicGroup
 from kshim.coordination.groups.rebalance import SHORTEST_DELAY_MS
 from kshim.coordination.groups.timers import AnyTimer, TimerKey, TimerKind, Timers
 
+_ANSWERS = frozenset((TimerKind.HEARTBEAT, TimerKind.WAIT, TimerKind.REGEX, TimerKind.TARGET))
+"""Timers of what clients get an answer from."""
+
 
 def only_paces(key: AnyTimer, left_ms: int) -> bool:
     """True if this timer makes clients wait for a moment only; they could not wait until held time goes on.
 
-    Such timers are those of parked heartbeats, and the one for SHORTEST_DELAY_MS in which members may join an
-    empty group together.
+    Such timers are those of parked heartbeats and of what they wait for, and the one for SHORTEST_DELAY_MS in
+    which members may join an empty group together.
     """
     if not isinstance(key, TimerKey):
         return False
-    return key.kind is TimerKind.HEARTBEAT or (key.kind is TimerKind.JOIN and left_ms <= SHORTEST_DELAY_MS)
+    return key.kind in _ANSWERS or (key.kind is TimerKind.JOIN and left_ms <= SHORTEST_DELAY_MS)
 
 
 def keep_members(

@@ -362,6 +362,12 @@ class Shard:
         self.consumer.heartbeat(draft, self.groups, caller, asked)
         return draft.decision()
 
+    def release_member_heartbeat(self, group_id: str, token: int, now_ms: int) -> Decision:
+        """See `ConsumerShard.release_heartbeat`."""
+        draft = Draft(self.number, self._surroundings, now_ms)
+        self.consumer.release_heartbeat(draft, group_id, token)
+        return draft.decision()
+
     def describe_consumer_group(
         self, caller: Caller, request: DescribeConsumerGroup, now_ms: int
     ) -> Decision:

@@ -41,6 +41,8 @@ class TimerKind(IntEnum):
     """A search of the topics for those that a consumer group's expressions match."""
     TARGET = 9
     """The computation of a consumer group's target."""
+    WAIT = 10
+    """The answer to a parked heartbeat of a consumer group's member."""
 
 
 OF_CONSUMER_GROUPS = frozenset(kind for kind in TimerKind if kind >= TimerKind.SESSION)

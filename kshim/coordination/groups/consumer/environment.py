@@ -26,6 +26,9 @@ class GroupConfigs(Protocol):
     def heartbeat_interval_ms(self, group_id: str) -> int:
         """How often members are to send heartbeats."""
 
+    def waiting_interval_ms(self, group_id: str) -> int:
+        """How often members are to send heartbeats whose answers wait."""
+
     def assignment_interval_ms(self, group_id: str) -> int:
         """How long after a target the next one may be computed."""
 
@@ -43,6 +46,10 @@ class SameConfigs:
     def heartbeat_interval_ms(self, group_id: str) -> int:
         """See `GroupConfigs`."""
         return self._settings.group_consumer_heartbeat_interval_ms
+
+    def waiting_interval_ms(self, group_id: str) -> int:
+        """See `GroupConfigs`."""
+        return self._settings.group_consumer_waiting_interval_ms
 
     def assignment_interval_ms(self, group_id: str) -> int:
         """See `GroupConfigs`."""

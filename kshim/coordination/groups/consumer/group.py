@@ -8,14 +8,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from typing import NamedTuple
 
+from kshim.coordination.decision import Caller
 from kshim.coordination.groups.consumer.environment import Visible, all_visible
 from kshim.coordination.groups.consumer.member import Member, MemberState
 from kshim.coordination.groups.consumer.partition_epochs import PartitionEpochs
 from kshim.coordination.groups.consumer.partitions import NOTHING, Assignment
+from kshim.coordination.groups.consumer.requests import Patience
 from kshim.coordination.groups.consumer.searching import Search
 from kshim.coordination.groups.consumer.states import GroupState
 from kshim.coordination.groups.consumer.subscriptions import Subscriptions
+from schemas.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 
 FIRST_EPOCH = 1
 """The group epoch of a new group, and the epoch of its empty target (KIP-1263)."""
@@ -24,6 +28,17 @@ NO_EPOCH = -1
 
 def watch_nothing(topic: str, is_subscribed: bool) -> None:
     """The `watch` of a group whose topics nobody needs to find."""
+
+
+class Parked(NamedTuple):
+    """A heartbeat whose answer waits."""
+
+    caller: Caller
+    request: ConsumerGroupHeartbeatRequest
+    """What it is answered as: a request of the same member that says nothing."""
+    visible: Visible
+    """Returns those of some topics that its sender may see."""
+    patience: Patience
 
 
 class ConsumerGroup:
@@ -38,6 +53,7 @@ class ConsumerGroup:
         "has_old_metadata",
         "members",
         "metadata_hash",
+        "parked",
         "partition_epochs",
         "refresh_at",
         "search",
@@ -67,6 +83,8 @@ class ConsumerGroup:
         """Soft: when to look at the topics again in ms, and the group epoch when this was set; None stands
         for at once.
         """
+        self.parked: dict[str, Parked] = {}
+        """Soft: the heartbeats whose answers wait, by member id."""
         self.search: Search | None = None
         """Soft: the search for matches of its members' expressions that is under way."""
         self.visible: Visible = all_visible

@@ -59,13 +59,16 @@ def check(it: Writing, caller: Caller, request: ConsumerGroupHeartbeatRequest) -
 
 
 def heartbeat(
-    it: Writing, checked: Checked, request: ConsumerGroupHeartbeatRequest, visible: Visible
+    it: Writing,
+    checked: Checked,
+    request: ConsumerGroupHeartbeatRequest,
+    visible: Visible,
+    interval_ms: int,
 ) -> ConsumerGroupHeartbeatResponse:
     """Answer a member that joins or stays.
 
-    visible: returns those of some topics that the sender may see.
+    visible: returns those of some topics that the sender may see. interval_ms: until its next heartbeat.
     """
-    group = it.group
     old, new, replaced, owned = checked
     if replaced is not None:
         take_place(it, replaced, old)
@@ -78,7 +81,7 @@ def heartbeat(
     return ConsumerGroupHeartbeatResponse(
         member_id=reached.member_id,
         member_epoch=reached.epoch,
-        heartbeat_interval_ms=it.environment.configs.heartbeat_interval_ms(group.group_id),
+        heartbeat_interval_ms=interval_ms,
         assignment=_assignment(reached.assigned) if shows else None,
     )
 

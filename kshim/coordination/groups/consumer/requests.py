@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
+from enum import Enum
 from typing import NamedTuple
 
 from kshim.coordination.groups.consumer.environment import Visible, all_visible
 from schemas.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 
 
+class Patience(Enum):
+    """How long a client can wait for the answer to a heartbeat."""
+
+    NONE = "not at all"
+    INTERVAL = "for less than the interval that it was last given: librdkafka gives up a heartbeat after that"
+    LONG = "for some seconds"
+
+
 class MemberHeartbeat(NamedTuple):
-    """A ConsumerGroupHeartbeat, and the topics that its sender may see."""
+    """A ConsumerGroupHeartbeat, the topics that its sender may see, and how long the sender can wait."""
 
     request: ConsumerGroupHeartbeatRequest
     visible: Visible = all_visible
+    patience: Patience = Patience.NONE
+    is_last: bool = True
+    """False if another request follows on the connection: then the answer must not wait."""
 
     @property
     def group_id(self) -> str:

@@ -15,10 +15,11 @@ from kshim.coordination.groups.consumer.member import JOINS, Member, MemberState
 from kshim.coordination.groups.consumer.offsets import check_commit, check_txn_commit
 from kshim.coordination.groups.consumer.refused import Refused
 from kshim.coordination.groups.consumer.regexes import go_on_searching
-from kshim.coordination.groups.consumer.requests import DescribeConsumerGroup, MemberHeartbeat
+from kshim.coordination.groups.consumer.requests import DescribeConsumerGroup, MemberHeartbeat, Patience
 from kshim.coordination.groups.consumer.states import GroupState
 from kshim.coordination.groups.consumer.store import ConsumerGroups
 from kshim.coordination.groups.consumer.targets import assign, refresh
+from kshim.coordination.groups.consumer.waiting import changed, interval_ms, may_wait, park, take
 from kshim.coordination.groups.consumer.writing import Writing
 from kshim.coordination.groups.draft import Draft
 from kshim.coordination.groups.expiry import is_old, looked_at_of
@@ -71,9 +72,13 @@ class ConsumerShard:
                     it.arm(TimerKind.REVOCATION, member.member_id, member.rebalance_timeout_ms)
 
     def unload(self, draft: Draft) -> None:
-        """Cancel the timers of all groups."""
+        """Cancel the timers of all groups, and answer their parked heartbeats NOT_COORDINATOR."""
         for group in self.groups.values():
             it = self._writing(draft, group)
+            for parked in group.parked.values():
+                refusal = ConsumerGroupHeartbeatResponse(error_code=ErrorCode.NOT_COORDINATOR)
+                draft.reply(parked.caller.token, refusal)
+            group.parked.clear()
             for member_id in group.members:
                 it.cancel_all(member_id)
             it.cancel(TimerKind.REGEX)
@@ -84,12 +89,54 @@ class ConsumerShard:
     def heartbeat(
         self, draft: Draft, classic_groups: dict[str, ClassicGroup], caller: Caller, asked: MemberHeartbeat
     ) -> None:
-        """See `heartbeat`. classic_groups: those of the same shard."""
+        """See `heartbeat` and `waiting`. classic_groups: those of the same shard."""
+        request = asked.request
         try:
             response = self._heartbeat(draft, classic_groups, caller, asked)
         except Refused as refused:
-            response = ConsumerGroupHeartbeatResponse(error_code=refused.error, error_message=refused.message)
-        draft.reply(caller.token, response)
+            draft.reply(caller.token, _refusal(refused))
+            return
+        it = self._writing(draft, self.groups[request.group_id])
+        member_id = response.member_id
+        assert member_id is not None
+        self._answer_parked(it, member_id)
+        can_wait = asked.is_last and asked.patience is not Patience.NONE
+        if can_wait and request.member_epoch >= JOINS and may_wait(it, request, response):
+            park(it, caller, request, member_id, asked.visible, asked.patience)
+        else:
+            draft.reply(caller.token, response)
+        self._release_changed(it)
+
+    def release_heartbeat(self, draft: Draft, group_id: str, token: int) -> None:
+        """Answer the heartbeat `token` now, if it is still parked."""
+        group = self.groups.get(group_id)
+        if group is None:
+            return
+        it = self._writing(draft, group)
+        for member_id, parked in group.parked.items():
+            if parked.caller.token == token:
+                self._answer_parked(it, member_id)
+                self._release_changed(it)
+                return
+
+    def _release_changed(self, it: Writing) -> None:
+        """Answer the parked heartbeats that have something to say, if anything was written."""
+        if it.draft.writes and it.group.parked:
+            for member_id in changed(it):
+                self._answer_parked(it, member_id)
+
+    def _answer_parked(self, it: Writing, member_id: str) -> None:
+        """Answer a member's parked heartbeat, if there is one, like one that comes now."""
+        parked = take(it, member_id)
+        if parked is None:
+            return
+        caller, request, visible, patience = parked
+        try:
+            checked = check(it, caller, request)
+            response = heartbeat(it, checked, request, visible, interval_ms(it, patience))
+        except Refused as refused:
+            response = _refusal(refused)
+        it.draft.reply(caller.token, response)
 
     def _heartbeat(
         self, draft: Draft, classic_groups: dict[str, ClassicGroup], caller: Caller, asked: MemberHeartbeat
@@ -108,7 +155,7 @@ class ConsumerShard:
             draft.cancel_all(classic)
             draft.forget_group(classic)
             del classic_groups[group_id]
-        return heartbeat(it, checked, request, asked.visible)
+        return heartbeat(it, checked, request, asked.visible, interval_ms(it, asked.patience))
 
     def describe(self, request: DescribeConsumerGroup, classic: ClassicGroup | None) -> DescribedGroup:
         """See `describe`. classic: the classic group with that id."""
@@ -163,7 +210,9 @@ class ConsumerShard:
         found = [(identity, _named(group, identity)) for identity in leaving(caller, request)]
         members = {each.member_id: each for _, each in found if isinstance(each, Member)}
         if members:
-            fence(self._writing(draft, group), tuple(members.values()))
+            it = self._writing(draft, group)
+            fence(it, tuple(members.values()))
+            self._release_changed(it)
         answers = [
             (identity, each if isinstance(each, ErrorCode) else ErrorCode.NONE) for identity, each in found
         ]
@@ -230,10 +279,13 @@ class ConsumerShard:
             go_on_searching(it)
         elif key.kind is TimerKind.TARGET:
             self._catch_up(it)
+        elif key.kind is TimerKind.WAIT:
+            self._answer_parked(it, key.member_id)
         elif key.member_id in group.members:
             member = group.members[key.member_id]
             if _is_overdue[key.kind](member):
                 fence(it, (member,))
+        self._release_changed(it)
 
     def topic_changed(self, draft: Draft, topic: str) -> None:
         """Make the groups that subscribe to a topic look at it again, each in a decision of its own."""
@@ -250,6 +302,10 @@ class ConsumerShard:
 
     def _writing(self, draft: Draft, group: ConsumerGroup) -> Writing:
         return Writing(draft, self._store, self._environment, group)
+
+
+def _refusal(refused: Refused) -> ConsumerGroupHeartbeatResponse:
+    return ConsumerGroupHeartbeatResponse(error_code=refused.error, error_message=refused.message)
 
 
 def _check_upgrade(classic: ClassicGroup | None) -> None:

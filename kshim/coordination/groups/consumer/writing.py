@@ -32,7 +32,13 @@ from schemas.internal_topics.consumer_group_log import (
     ConsumerGroupValue,
 )
 
-OF_MEMBERS = (TimerKind.SESSION, TimerKind.REVOCATION, TimerKind.REJOIN, TimerKind.RESYNC)
+OF_MEMBERS = (
+    TimerKind.SESSION,
+    TimerKind.REVOCATION,
+    TimerKind.REJOIN,
+    TimerKind.RESYNC,
+    TimerKind.WAIT,
+)
 """The timers that go with a member."""
 
 

@@ -119,6 +119,9 @@ class FakeConfigs:
     def heartbeat_interval_ms(self, group_id: str) -> int:
         return self.interval_ms
 
+    def waiting_interval_ms(self, group_id: str) -> int:
+        return 1_000
+
     def assignment_interval_ms(self, group_id: str) -> int:
         return self.assignment_ms
 

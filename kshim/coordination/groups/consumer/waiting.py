@@ -1,0 +1,122 @@
+"""Heartbeats whose answers wait until there is something to say.
+
+In Kafka a member learns what has changed with its next heartbeat. Here the heartbeat of a member that has
+nothing to do waits, if its client can wait: until something changes for the member, until another request
+follows on its connection, or until its client would miss the answer. Then it is answered like a heartbeat
+that comes at that moment, and says nothing: what the first one said was noted when it came.
+
+A heartbeat that brings a regular expression waits until the topics have been searched, and one that joins
+until the member gets a partition.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from kshim.coordination.decision import Caller
+from kshim.coordination.groups.consumer.environment import Visible
+from kshim.coordination.groups.consumer.group import Parked
+from kshim.coordination.groups.consumer.member import JOINS, Member, MemberState
+from kshim.coordination.groups.consumer.requests import Patience
+from kshim.coordination.groups.consumer.targets import next_step
+from kshim.coordination.groups.consumer.writing import Writing
+from kshim.coordination.groups.timers import TimerKind
+from schemas.messages.consumer_group_heartbeat import (
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+)
+
+LONGEST_WAIT_MS = 8_000
+"""The longest wait, in ms: clients give up a request after 10 s or more."""
+SHORT_WAIT_MS = 900
+"""The longest wait for a search of the topics, and of a member that joins, in ms."""
+
+
+def interval_ms(it: Writing, patience: Patience) -> int:
+    """The interval that a member is given. After an answer that waited, the next heartbeat should come
+    soon.
+    """
+    configs, group_id = it.environment.configs, it.group.group_id
+    if patience is Patience.NONE:
+        return configs.heartbeat_interval_ms(group_id)
+    return configs.waiting_interval_ms(group_id)
+
+
+def may_wait(
+    it: Writing, request: ConsumerGroupHeartbeatRequest, answer: ConsumerGroupHeartbeatResponse
+) -> bool:
+    """True if the answer says nothing new, and the member has nothing to do but wait.
+
+    A member that joins waits for its first partitions: others are about to give them up.
+    """
+    assert answer.member_id is not None
+    member = it.group.members[answer.member_id]
+    if _waits_for_search(it, member):
+        return True
+    if request.member_epoch == JOINS:
+        return member.state is MemberState.UNRELEASED_PARTITIONS and not member.assigned
+    is_news = answer.assignment is not None or answer.member_epoch != request.member_epoch
+    return not is_news and member.state is not MemberState.UNREVOKED_PARTITIONS
+
+
+def park(
+    it: Writing,
+    caller: Caller,
+    request: ConsumerGroupHeartbeatRequest,
+    member_id: str,
+    visible: Visible,
+    patience: Patience,
+) -> None:
+    """Park a heartbeat. The member has no other parked one."""
+    group = it.group
+    joins = request.member_epoch == JOINS
+    silent = ConsumerGroupHeartbeatRequest(
+        group_id=group.group_id,
+        member_id=member_id,
+        member_epoch=request.member_epoch,
+        topic_partitions=() if joins else None,
+    )
+    group.parked[member_id] = Parked(caller, silent, visible, patience)
+    is_short = joins or _waits_for_search(it, group.members[member_id])
+    it.arm(TimerKind.WAIT, member_id, SHORT_WAIT_MS if is_short else _longest_wait_ms(it, patience))
+
+
+def changed(it: Writing) -> list[str]:
+    """The members whose parked heartbeats have something to say by now: they are gone, or can take a step."""
+    members = it.group.members
+    return [
+        member_id
+        for member_id, parked in it.group.parked.items()
+        if member_id not in members or _has_news(it, members[member_id], parked)
+    ]
+
+
+def _has_news(it: Writing, member: Member, parked: Parked) -> bool:
+    if _waits_for_search(it, member):
+        return False
+    if parked.request.member_epoch == JOINS and member.state is not MemberState.UNRELEASED_PARTITIONS:
+        return True
+    after = next_step(it, member)
+    return replace(after, previous_epoch=member.previous_epoch) != member
+
+
+def take(it: Writing, member_id: str) -> Parked | None:
+    """Take a member's parked heartbeat, if there is one."""
+    parked = it.group.parked.pop(member_id, None)
+    if parked is not None:
+        it.cancel(TimerKind.WAIT, member_id)
+    return parked
+
+
+def _waits_for_search(it: Writing, member: Member) -> bool:
+    known = it.group.subscriptions
+    is_searched = not member.regex or member.regex in known.resolved
+    return not is_searched and (it.group.search is not None or it.is_armed(TimerKind.REGEX))
+
+
+def _longest_wait_ms(it: Writing, patience: Patience) -> int:
+    session_ms = it.environment.configs.session_timeout_ms(it.group.group_id)
+    longest_ms = min(LONGEST_WAIT_MS, session_ms // 3)
+    if patience is Patience.INTERVAL:
+        longest_ms = min(longest_ms, interval_ms(it, patience) * 9 // 10)
+    return longest_ms
