@@ -47,7 +47,7 @@ class Receiver(Protocol):
 class Way(Protocol):
     """A way for received bytes straight to another socket."""
 
-    def move_from(self, source: DirectSocket) -> Any:
+    def move_from(self, source: DirectSocket) -> Exception | None:
         """Move the bytes that have come. Return None, or why the source is lost."""
 
 

@@ -10,7 +10,7 @@ import logging
 from functools import cached_property, partial
 from importlib import import_module
 from types import CoroutineType
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from kshim.answering.replies import KEYS, Question
 from kshim.answering.views import Answering, ApiFunction
@@ -26,7 +26,7 @@ from kshim.turns.promise import Promise, run, settled
 from kshim.turns.unread import LEAST_ANSWER_BYTES, NoRoom
 from schemas.api_key import ApiKey, api_title
 from schemas.header import RequestHeader
-from schemas.message import MalformedMessage, TooLarge, TooManyBytes, TooManyElements
+from schemas.message import MalformedMessage, TooLarge, TooManyBytes, TooManyElements, Value
 from schemas.pieces import Pieces
 from schemas.registry import (
     VERSIONS,
@@ -95,7 +95,7 @@ def answer(
     frame: bytes | bytearray,
     client: Client,
     turn: Turn,
-    decoded: tuple[RequestHeader, Any] | None = None,
+    decoded: tuple[RequestHeader, Value] | None = None,
 ) -> Reply | Promise[Reply]:
     """Return the reply to a request, header and body without the size; None if the request has no reply.
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 from twisted.internet.defer import Deferred
 
 from kshim.answering.views import Answering
 from kshim.callers import Client
+from kshim.configs.endpoint import Endpoint
 from kshim.turns import unread
 from schemas.api_key import ApiKey
 from schemas.compiled import Size
@@ -46,7 +46,7 @@ async def encode_large(
 
 async def _measure(
     broker: Answering, client: Client, version: int, response: object
-) -> tuple[Size, Callable[..., Deferred[Any]] | None]:
+) -> tuple[Size, Callable[[Callable[[], Pieces], Endpoint], Deferred[Pieces]] | None]:
     """Return the size of a response, and the function that runs its encoding aside; None if it is light.
 
     Raises TooManyElements, TooManyBytes.

@@ -9,13 +9,15 @@ from __future__ import annotations
 import logging
 from dataclasses import replace
 from time import perf_counter
-from typing import Any, Final
+from typing import Final
 
 from kshim.answering.views import Answering, ApiFunction
 from kshim.callers import RequestContext
 from kshim.quotas.account import Account
 from kshim.turns.promise import run, settled
 from schemas.api_key import ApiKey
+from schemas.message import Value
+from schemas.messages.produce import ProduceRequest
 
 logger = logging.getLogger(__name__)
 
@@ -28,7 +30,7 @@ NO_REPLY: Final = 0
 def metered(function: ApiFunction, api_key: int, size: int) -> ApiFunction:
     """Wrap `function`, so that it counts what its request uses. size: of the frame, in bytes."""
 
-    def perform(broker: Answering, context: RequestContext, request: Any) -> object:
+    def perform(broker: Answering, context: RequestContext, request: object) -> object:
         client = context.client
         account = None
         if client is not None and api_key not in EXEMPT:
@@ -38,7 +40,7 @@ def metered(function: ApiFunction, api_key: int, size: int) -> ApiFunction:
         context.account = account
         if api_key == ApiKey.PRODUCE:
             account.produced(size)
-        counts_time = api_key != ApiKey.PRODUCE or request.acks != NO_REPLY
+        counts_time = not isinstance(request, ProduceRequest) or request.acks != NO_REPLY
         return _counted(broker, context, account, counts_time, function(broker, context, request))
 
     return perform
@@ -56,8 +58,8 @@ async def _counted(
 
 
 def _answered(
-    broker: Answering, context: RequestContext, account: Account, counts_time: bool, response: Any
-) -> Any:
+    broker: Answering, context: RequestContext, account: Account, counts_time: bool, response: object
+) -> object:
     """Return the response with the client's throttle time."""
     account.answered(counts_time=counts_time)
     throttle_ms = account.throttle_ms
@@ -68,6 +70,6 @@ def _answered(
     cause = context.client and context.client.address.host, account.limited_by, context.client_id[:50]
     level = min(broker.once.level(cause), logging.INFO)
     logger.log(level, "%s: throttled for %d ms by its %s", context.sender, throttle_ms, account.limited_by)
-    if hasattr(response, "throttle_time_ms"):
+    if isinstance(response, Value) and hasattr(response, "throttle_time_ms"):
         return replace(response, throttle_time_ms=throttle_ms)
     return response

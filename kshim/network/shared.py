@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar
 
 from kshim.callers import Client
 from kshim.callers.once import Once
@@ -28,14 +28,14 @@ Dispatch = Callable[[bytes | bytearray, Client, Turn], Response | Promise[Respon
 none. Raises Refused, or the promise fails with it.
 """
 B = TypeVar("B")
+AnswerFunction: TypeAlias = Callable[[B, bytes | bytearray, Client, Turn], Response | Promise[Response]]
+"""Answers a request to a broker; see `dispatch.answer`."""
 
 
 class Measured(Protocol):
     """Makes a listener's dispatch function from an answering function and the broker it answers for."""
 
-    def __call__(
-        self, answer: Callable[[B, bytes | bytearray, Client, Turn], Any], broker: B, /
-    ) -> Dispatch: ...
+    def __call__(self, answer: AnswerFunction[B], broker: B, /) -> Dispatch: ...
 
 
 @dataclass(slots=True, kw_only=True)

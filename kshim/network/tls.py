@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ssl
 from collections.abc import Callable
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
 from twisted.internet import tcp
+from twisted.python.failure import Failure
 
 from kshim.callers.mistake import Mistake
 from kshim.callers.principal import USER, Principal
@@ -132,7 +133,7 @@ class TlsSocket(EncryptedSocket, tcp.Server):
         else:
             self.abortConnection()
 
-    def connectionLost(self, reason: Any) -> None:
+    def connectionLost(self, reason: Failure) -> None:
         if self._timer.active():
             self._timer.cancel()
         super().connectionLost(reason)

@@ -12,11 +12,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from time import perf_counter
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from kshim.callers import Client
 from kshim.network.frames import Beginning
-from kshim.network.shared import Dispatch, Response
+from kshim.network.shared import AnswerFunction, Dispatch, Response
 from kshim.storage.durations import Durations
 from kshim.turns import Turn
 from kshim.turns.promise import Promise
@@ -68,12 +68,12 @@ class Traffic:
         """Bytes of all replies."""
         return sum(sent for _, sent in (read() for read in self._bytes)) + self._sent_later_bytes
 
-    def measured(self, answer: Callable[[B, bytes | bytearray, Client, Turn], Any], broker: B) -> Dispatch:
+    def measured(self, answer: AnswerFunction[B], broker: B) -> Dispatch:
         """Wrap `answer` for that broker, so that its requests are counted and timed."""
         left, timed, made = self._left, partial(self._timed, answer, broker), self._made
         received_bytes = sent_bytes = 0  # local variables cost least
 
-        def measure(frame: bytes | bytearray, client: Client, turn: Turn) -> Any:
+        def measure(frame: bytes | bytearray, client: Client, turn: Turn) -> Response | Promise[Response]:
             nonlocal received_bytes, sent_bytes
             length = len(frame)
             api_key = frame[1] if length > 1 else 0
@@ -110,13 +110,13 @@ class Traffic:
 
     def _timed(
         self,
-        answer: Callable[[B, bytes | bytearray, Client, Turn], Any],
+        answer: AnswerFunction[B],
         broker: B,
         api_key: int,
         frame: bytes | bytearray,
         client: Client,
         turn: Turn,
-    ) -> object:
+    ) -> Response | Promise[Response]:
         began_s = perf_counter()
         reply = answer(broker, frame, client, turn)
         if isinstance(reply, Promise):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 from twisted.internet.defer import gatherResults
 
@@ -21,10 +21,11 @@ if TYPE_CHECKING:
     from kshim.configs.endpoint import Endpoint
     from kshim.network.gate import GateContext
     from kshim.network.renewal import Renewal
-    from kshim.network.shared import Measured
+    from kshim.network.shared import Measured, Response
     from kshim.network.traffic import Traffic
     from kshim.server.parts import Parts
     from kshim.turns import Turn
+    from kshim.turns.promise import Promise
 
 Addresses = Mapping[str, Sequence["Endpoint"]]
 """All brokers' addresses, by listener name."""
@@ -42,7 +43,9 @@ class BehindPorts(Protocol[B_contra]):
     """The part of a backend that its ports need."""
 
     @property
-    def answer(self) -> Callable[[B_contra, bytes | bytearray, Client, Turn], Any]:
+    def answer(
+        self,
+    ) -> Callable[[B_contra, bytes | bytearray, Client, Turn], Response | Promise[Response]]:
         """Answers a request; see `dispatch.answer`."""
 
     @property

@@ -61,8 +61,10 @@ from schemas.messages.metadata import MetadataResponse
 if TYPE_CHECKING:
     from kshim.control.commands import Commands
     from kshim.faults.answers import Usual
+    from kshim.network.shared import Response
     from kshim.server.parts import Parts
     from kshim.server.ports import Ports
+    from kshim.turns.promise import Promise
 
 OLDEST_METADATA = 10
 """The first version of Metadata that has topic ids: Kafka 2.8."""
@@ -244,7 +246,7 @@ class UpstreamBackend:
     # ---- requests
 
     @property
-    def answer(self) -> Callable[..., Any]:
+    def answer(self) -> Callable[..., Response | Promise[Response]]:
         return self._front.answer
 
     # ---- what people see and steer

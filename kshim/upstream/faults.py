@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from kshim.answering import error_answers
 from kshim.callers import RequestContext
 from kshim.faults.answers import Usual
 from kshim.faults.fault import Error, Fault
 from kshim.faults.refusals import names_in
+from kshim.network.shared import Response
+from kshim.turns.promise import Promise
 from kshim.upstream.here import Here
 from kshim.upstream.relay import Relays
 from schemas.api_key import ApiKey
@@ -20,7 +21,7 @@ INNER = frozenset({ApiKey.FETCH, ApiKey.METADATA})
 """APIs whose answers have topics and partitions that only the upstream knows."""
 
 
-def usual(answer: Callable[..., Any], relays: Relays) -> Usual[Here]:
+def usual(answer: Callable[..., Response | Promise[Response]], relays: Relays) -> Usual[Here]:
     """Return how requests are answered without faults, and refused. answer: `Front.answer`."""
 
     def need_whole(need_whole: bool) -> None:

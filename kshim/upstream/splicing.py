@@ -15,7 +15,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from fcntl import fcntl
 from functools import cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from twisted.internet import main
 from twisted.internet.protocol import Protocol as TwistedProtocol
@@ -71,7 +71,7 @@ class Way(NamedTuple):
     left_bytes: int
     passed: Callable[[int], object]
 
-    def move_from(self, source: DirectSocket) -> Any:
+    def move_from(self, source: DirectSocket) -> Exception | None:
         """Move what has come. Return None, or why the source is lost."""
         most = min(self.left_bytes, PIPE_BYTES, max(_room_bytes(self.to), LEAST_BYTES))
         try:

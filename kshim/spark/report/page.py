@@ -70,10 +70,10 @@ def _attention(report: Report) -> str:
         f"Flapping: {asked.at_least} rebalances or more within {escape(asked.within)}."
     )
     if not found:
-        list_ = "<p>No group is stuck, and none is flapping.</p>"
+        body = "<p>No group is stuck, and none is flapping.</p>"
     else:
-        list_ = f'<ul class="attention">{"".join(f"<li>{line}</li>" for line in found)}</ul>'
-    return f'<h2>What needs attention</h2>\n{list_}\n<p class="quiet">{meant}</p>'
+        body = f'<ul class="attention">{"".join(f"<li>{line}</li>" for line in found)}</ul>'
+    return f'<h2>What needs attention</h2>\n{body}\n<p class="quiet">{meant}</p>'
 
 
 def _stuck(rows: Sequence[Behind]) -> list[str]:
