@@ -23,7 +23,7 @@ from kshim.coordination.groups.offsets import no_id
 from kshim.coordination.groups.refusals import EndTransaction, GroupRequest, WaitingHeartbeat
 from kshim.coordination.groups.seen import SeenGroup
 from kshim.coordination.groups.settings import WAITING_INTERVAL_MS, Settings
-from kshim.coordination.groups.shard import OffsetsOfGroup
+from kshim.coordination.groups.shard_offsets import OffsetsOfGroup
 from kshim.coordination.groups.waiting import WaitsFor
 from kshim.coordination.loading import Loader
 from kshim.coordination.runtime import Runtime

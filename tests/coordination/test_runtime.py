@@ -13,7 +13,7 @@ from kshim.coordination import group_runtime as group_runtime_module
 from kshim.coordination import leads
 from kshim.coordination.alarm import LONGEST_TURN_MS
 from kshim.coordination.group_runtime import new_coordinator, new_member_id
-from kshim.coordination.groups import shard as shard_module
+from kshim.coordination.groups import shard_offsets
 from kshim.coordination.groups.refusals import DeleteGroup, DescribeGroup
 from kshim.coordination.loading import Leader
 from kshim.coordination.shards import partition_for
@@ -289,7 +289,7 @@ class TestDurability:
         self, server: Server, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """Also in a shard that is loaded again between two of them."""
-        monkeypatch.setattr(shard_module, "MOST_DELETED", 1)
+        monkeypatch.setattr(shard_offsets, "MOST_DELETED", 1)
         server.journal.holds = False
         groups = [f"g{number}" for number in range(8)]
         for group_id in groups:
@@ -317,7 +317,7 @@ class TestDurability:
     def test_many_deleted_offsets_do_not_queue_before_the_commits_of_others(
         self, server: Server, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(shard_module, "MOST_DELETED", 1)
+        monkeypatch.setattr(shard_offsets, "MOST_DELETED", 1)
         monkeypatch.setattr(group_runtime_module, "FORGET_RECORDS", 1)
         server.journal.holds = False
         groups = [f"g{number}" for number in range(8)]

@@ -14,17 +14,20 @@ from typing import Any
 
 from kshim.coordination.decision import Caller, Decision, GroupRecord, Reply
 from kshim.coordination.fencing import ProducerIdAndEpoch
+from kshim.coordination.groups import shard_offsets
 from kshim.coordination.groups.consumer.environment import Environment, SameConfigs
 from kshim.coordination.groups.consumer.topics import NoTopics
 from kshim.coordination.groups.draft import Surroundings
 from kshim.coordination.groups.offsets import no_id
+from kshim.coordination.groups.operations import OPERATIONS
 from kshim.coordination.groups.passing_time import keep_members, only_paces
 from kshim.coordination.groups.pending_ids import PendingIds
 from kshim.coordination.groups.records import encode_record
 from kshim.coordination.groups.refusals import EndTransaction, GroupRequest, WaitingHeartbeat, as_kept, refuse
 from kshim.coordination.groups.seen import SeenGroup
 from kshim.coordination.groups.settings import Settings
-from kshim.coordination.groups.shard import OPERATIONS, OffsetsOfGroup, Shard
+from kshim.coordination.groups.shard import Shard
+from kshim.coordination.groups.shard_offsets import OffsetsOfGroup
 from kshim.coordination.groups.timers import AnyTimer, ShardTimer, Timers
 from kshim.coordination.groups.topic_changes import TopicChanges
 from kshim.coordination.groups.waiting import WaitsFor, waits_for
@@ -180,7 +183,7 @@ class Coordinator:
     def _end_transaction(self, caller: Caller, request: EndTransaction) -> Decision:
         led = self._shards.get(request.shard)
         if led is not None and not led.is_loading:
-            return led.end_transaction(caller, request.marker)
+            return shard_offsets.end_transaction(led, caller, request.marker)
         error = ErrorCode.NOT_COORDINATOR if led is None else ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
         return Decision(request.shard, (), (Reply(caller.token, refuse(request, caller, error)),))
 
@@ -221,7 +224,7 @@ class Coordinator:
 
     def known_offsets(self, shard: int) -> Iterator[list[OffsetsOfGroup]]:
         """The partitions for which groups of `shard` have offsets, a piece at a time."""
-        return self._shards[shard].known_offsets()
+        return shard_offsets.known_offsets(self._shards[shard])
 
     def delete_offsets(
         self,
@@ -237,7 +240,7 @@ class Coordinator:
         """
         if known is None:
             known = chain.from_iterable(self.known_offsets(shard))
-        return self._shards[shard].delete_offsets(topics, known, now_ms)
+        return shard_offsets.delete_offsets(self._shards[shard], topics, known, now_ms)
 
     def keep_offsets(self, shard: int, keys: Iterable[bytes]) -> Decision:
         """Write the present values of committed offsets once more, because a transaction's own records will
@@ -245,7 +248,7 @@ class Coordinator:
 
         keys: the keys of the offsets' records.
         """
-        return self._shards[shard].keep_offsets(keys)
+        return shard_offsets.keep_offsets(self._shards[shard], keys)
 
     def _find(self, number: int, node_id: int, request: GroupRequest) -> Shard | ErrorCode:
         """The shard that answers, or the error."""

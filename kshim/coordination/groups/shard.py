@@ -6,15 +6,14 @@ are made from the hard state once, when loading ends; from then on both change t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from kshim.coordination.decision import Caller, Decision, GroupRecord, Reply
 from kshim.coordination.fencing import ProducerIdAndEpoch
-from kshim.coordination.groups import describe, offsets, rebalance, txn_offset_commit
+from kshim.coordination.groups import describe, offsets, rebalance
 from kshim.coordination.groups.classic_group import ClassicGroup
 from kshim.coordination.groups.consumer.environment import Environment
-from kshim.coordination.groups.consumer.offsets import check_fetch
 from kshim.coordination.groups.consumer.requests import DescribeConsumerGroup, MemberHeartbeat
 from kshim.coordination.groups.consumer.shard import ConsumerShard
 from kshim.coordination.groups.draft import Draft, Surroundings
@@ -23,7 +22,6 @@ from kshim.coordination.groups.hard_state import HardState
 from kshim.coordination.groups.heartbeat import heartbeat, heartbeat_that_waits
 from kshim.coordination.groups.join_group import join_group, refuse_join
 from kshim.coordination.groups.leave_group import leave_group, unknown_members
-from kshim.coordination.groups.offsets import Subscribed
 from kshim.coordination.groups.parked import HEARTBEATS, answer_heartbeats, refuse_sync, release_heartbeat
 from kshim.coordination.groups.pending_offsets import Partition
 from kshim.coordination.groups.recording import gives_way
@@ -33,12 +31,9 @@ from kshim.coordination.groups.refusals import (
     ExpireMember,
     FenceMember,
     ForceRebalance,
-    StableOffsetFetch,
     WaitingHeartbeat,
-    refuse,
 )
 from kshim.coordination.groups.seen import SeenGroup, see
-from kshim.coordination.groups.sizes import offsets_fit
 from kshim.coordination.groups.states import ANSWERS, State
 from kshim.coordination.groups.steering import steer
 from kshim.coordination.groups.stored_records import StoredRecords
@@ -50,42 +45,27 @@ from schemas.error_code import ErrorCode
 from schemas.internal_topics.group_metadata_log import (
     GroupMetadataKey,
     GroupMetadataValue,
-    OffsetCommitKey,
-    TopicId,
-    decode_key,
 )
 from schemas.messages.delete_groups import DeletableGroupResult
 from schemas.messages.heartbeat import HeartbeatRequest
 from schemas.messages.join_group import JoinGroupRequest, JoinGroupResponse
 from schemas.messages.leave_group import LeaveGroupRequest
 from schemas.messages.list_groups import ListedGroup, ListGroupsRequest
-from schemas.messages.offset_commit import OffsetCommitRequest
-from schemas.messages.offset_delete import OffsetDeleteRequest
-from schemas.messages.offset_fetch import OffsetFetchRequestGroup
 from schemas.messages.sync_group import SyncGroupRequest, SyncGroupResponse
-from schemas.messages.txn_offset_commit import TxnOffsetCommitRequest
-from schemas.records.end_txn_marker import EndTxnMarker
 
 MOST_OFFSETS = 1_000
 """How many offsets one step of an expiry run checks before requests get their turn: a few ms of work, if all
 have expired. The offsets of a large group are divided among steps; the last step deletes the group.
 """
 
-MOST_DELETED = 500
-"""How many offsets one step compares with the deleted topics: a few ms of work, if all are deleted."""
-
-OffsetsOfGroup = tuple[str, Sequence[Partition]]
-"""A group id, and partitions for which the group has offsets."""
-
 _NO_OFFSETS: Mapping[Any, Any] = {}
 
 
 class Shard:
-    """The groups of one partition. Requests go to `OPERATIONS`."""
+    """The groups of one partition. `operations` has the function for each request."""
 
     __slots__ = (
         "_stored",
-        "_surroundings",
         "_timer",
         "_unchecked",
         "consumer",
@@ -94,6 +74,7 @@ class Shard:
         "is_loading",
         "node_id",
         "number",
+        "surroundings",
     )
 
     def __init__(
@@ -102,7 +83,7 @@ class Shard:
         """node_id: the broker that leads the shard; the other brokers refuse requests for it."""
         self.number = number
         self.node_id = node_id
-        self._surroundings = surroundings
+        self.surroundings = surroundings
         self._timer = ShardTimer(number)
         self._unchecked: Iterator[tuple[str, Sequence[Partition]]] | None = None
         """The groups and partitions that the present expiry run has still to check; None between runs."""
@@ -136,7 +117,7 @@ class Shard:
         """Serve the groups from now on: each member gets a session; a group above `group.max.size`
         rebalances.
         """
-        draft = Draft(self.number, self._surroundings, now_ms)
+        draft = Draft(self.number, self.surroundings, now_ms)
         for _ in self.revive():
             pass
         self.is_loading = False
@@ -159,7 +140,7 @@ class Shard:
 
     def unload(self, now_ms: int) -> Decision:
         """Give up the groups: cancel their timers, and answer their parked requests NOT_COORDINATOR."""
-        draft = Draft(self.number, self._surroundings, now_ms)
+        draft = Draft(self.number, self.surroundings, now_ms)
         draft.timers.cancel(self._timer)
         self.consumer.unload(draft)
         for group in self.groups.values():
@@ -183,7 +164,7 @@ class Shard:
         """See `join_group`. A JoinGroup without a member id creates a missing group, and its
         record at once.
         """
-        draft = Draft(self.number, self._surroundings, now_ms)
+        draft = Draft(self.number, self.surroundings, now_ms)
         group = self.groups.get(request.group_id)
         if group is None and request.group_id in self.consumer.groups:
             error = self.consumer.give_way(draft, request)
@@ -203,8 +184,8 @@ class Shard:
         """See `sync_group`."""
         group = self.groups.get(request.group_id)
         if group is None:
-            return self._reply(caller, SyncGroupResponse(error_code=ErrorCode.UNKNOWN_MEMBER_ID))
-        draft = Draft(self.number, self._surroundings, now_ms)
+            return self.reply(caller, SyncGroupResponse(error_code=ErrorCode.UNKNOWN_MEMBER_ID))
+        draft = Draft(self.number, self.surroundings, now_ms)
         sync_group(draft, group, caller, request)
         return draft.decision()
 
@@ -214,21 +195,21 @@ class Shard:
         if group is None:
             error = ErrorCode.UNKNOWN_MEMBER_ID
         else:
-            error = heartbeat(self._surroundings.timers, now_ms, group, request)
-        return self._reply(caller, HEARTBEATS[error])
+            error = heartbeat(self.surroundings.timers, now_ms, group, request)
+        return self.reply(caller, HEARTBEATS[error])
 
     def heartbeat_that_waits(self, caller: Caller, request: WaitingHeartbeat, now_ms: int) -> Decision:
         """See `heartbeat_that_waits`."""
         group = self.groups.get(request.group_id)
         if group is None:
-            return self._reply(caller, HEARTBEATS[ErrorCode.UNKNOWN_MEMBER_ID])
-        draft = Draft(self.number, self._surroundings, now_ms)
+            return self.reply(caller, HEARTBEATS[ErrorCode.UNKNOWN_MEMBER_ID])
+        draft = Draft(self.number, self.surroundings, now_ms)
         heartbeat_that_waits(draft, group, caller, request.request)
         return draft.decision()
 
     def release_heartbeat(self, group_id: str, member_id: str, token: int, now_ms: int) -> Decision:
         """Answer the heartbeat `token` now, if it is still parked."""
-        draft = Draft(self.number, self._surroundings, now_ms)
+        draft = Draft(self.number, self.surroundings, now_ms)
         group = self.groups.get(group_id)
         if group is not None and member_id in group.members:
             member = group.members[member_id]
@@ -239,95 +220,13 @@ class Shard:
     def leave_group(self, caller: Caller, request: LeaveGroupRequest, now_ms: int) -> Decision:
         """See `leave_group`."""
         group = self.groups.get(request.group_id)
-        draft = Draft(self.number, self._surroundings, now_ms)
+        draft = Draft(self.number, self.surroundings, now_ms)
         if group is None and request.group_id in self.consumer.groups:
             self.consumer.leave_group(draft, caller, request)
             return draft.decision()
         if group is None:
-            return self._reply(caller, unknown_members(caller, request))
+            return self.reply(caller, unknown_members(caller, request))
         leave_group(draft, group, caller, request)
-        return draft.decision()
-
-    def offset_commit(self, caller: Caller, request: OffsetCommitRequest, now_ms: int) -> Decision:
-        """See `offsets`. A commit without a generation creates a missing group, whose consumers use no group
-        management.
-        """
-        draft = Draft(self.number, self._surroundings, now_ms)
-        group = self.groups.get(request.group_id)
-        if group is None and request.group_id in self.consumer.groups:
-            error = self.consumer.check_commit(draft, caller, request)
-        else:
-            error = offsets.validate_commit(draft, group, caller, request)
-        if error is not ErrorCode.NONE:
-            return self._reply(caller, refuse(request, caller, error))
-        offsets.commit(draft, caller, request)
-        return self._committed_or_refused(draft, caller, request)
-
-    def txn_offset_commit(self, caller: Caller, request: TxnOffsetCommitRequest, now_ms: int) -> Decision:
-        """See `txn_offset_commit`. Like `offset_commit`, this creates a missing group."""
-        group = self.groups.get(request.group_id)
-        draft = Draft(self.number, self._surroundings, now_ms)
-        if group is None and request.group_id in self.consumer.groups:
-            error = self.consumer.check_txn_commit(draft, caller, request)
-        else:
-            error = txn_offset_commit.validate_commit(group, request)
-        if error is ErrorCode.NONE:
-            error = self.hard_state.fencing.check(
-                ProducerIdAndEpoch(request.producer_id, request.producer_epoch)
-            )
-        if error is not ErrorCode.NONE:
-            return self._reply(caller, refuse(request, caller, error))
-        txn_offset_commit.commit(draft, caller, request)
-        return self._committed_or_refused(draft, caller, request)
-
-    def _committed_or_refused(
-        self, draft: Draft, caller: Caller, request: OffsetCommitRequest | TxnOffsetCommitRequest
-    ) -> Decision:
-        """Commit all offsets as one batch, or refuse all if they do not fit; create the group if it is
-        missing.
-        """
-        decision = draft.decision()
-        if not offsets_fit(decision.records, draft.settings):
-            return self._reply(caller, refuse(request, caller, ErrorCode.UNKNOWN_SERVER_ERROR))
-        group_id = request.group_id
-        if decision.records and group_id not in self.groups and group_id not in self.consumer.groups:
-            self.groups[request.group_id] = ClassicGroup(request.group_id, draft.now_ms)
-        return decision
-
-    def end_transaction(self, caller: Caller, marker: EndTxnMarker) -> Decision:
-        """Write the marker, even if no offset is pending: from then on its epoch fences older ones."""
-        error = self.hard_state.fencing.check_marker(marker)
-        reply = Reply(caller.token, error)
-        return Decision(self.number, replies=(reply,), marker=marker if error is ErrorCode.NONE else None)
-
-    def offset_fetch(self, caller: Caller, request: OffsetFetchRequestGroup, now_ms: int) -> Decision:
-        """Answer with the committed offsets, whether or not the group exists."""
-        error = self._check_fetch(request)
-        if error is not ErrorCode.NONE:
-            return self._reply(caller, refuse(request, caller, error))
-        topic_id_of = self._surroundings.topic_id_of
-        return self._reply(caller, offsets.fetch(self._committed(request.group_id), request, topic_id_of))
-
-    def stable_offset_fetch(self, caller: Caller, fetch: StableOffsetFetch, now_ms: int) -> Decision:
-        """Like `offset_fetch`, but refuse offsets that an open transaction may still change."""
-        group_id = fetch.group_id
-        error = self._check_fetch(fetch.request)
-        if error is not ErrorCode.NONE:
-            return self._reply(caller, refuse(fetch, caller, error))
-        unstable = self.hard_state.pending.of_group(group_id)
-        committed, topic_id_of = self._committed(group_id), self._surroundings.topic_id_of
-        return self._reply(caller, offsets.fetch(committed, fetch.request, topic_id_of, unstable))
-
-    def offset_delete(self, caller: Caller, request: OffsetDeleteRequest, now_ms: int) -> Decision:
-        """Delete offsets that no member consumes from; the group stays, even if none are left."""
-        group: Subscribed | None = self.groups.get(request.group_id)
-        if group is None:
-            group = self.consumer.groups.get(request.group_id)
-        error = offsets.validate_delete(group)
-        if group is None or error is not ErrorCode.NONE:
-            return self._reply(caller, refuse(request, caller, error))
-        draft = Draft(self.number, self._surroundings, now_ms)
-        offsets.delete(draft, group, self._known(request.group_id), caller, request)
         return draft.decision()
 
     def describe_group(self, caller: Caller, request: DescribeGroup, now_ms: int) -> Decision:
@@ -336,14 +235,14 @@ class Shard:
         if group is None:
             known = request.group_id in self.consumer.groups
             absent = describe.describe_absent(request.group_id, caller.api_version, is_of_another_kind=known)
-            return self._reply(caller, absent)
-        return self._reply(caller, describe.describe(group))
+            return self.reply(caller, absent)
+        return self.reply(caller, describe.describe(group))
 
     def delete_group(self, caller: Caller, request: DeleteGroup, now_ms: int) -> Decision:
         """Delete a group with all its offsets, if it has no members."""
-        draft = Draft(self.number, self._surroundings, now_ms)
+        draft = Draft(self.number, self.surroundings, now_ms)
         if request.group_id in self.consumer.groups:
-            known = self._known(request.group_id)
+            known = self.known(request.group_id)
             draft.reply(caller.token, self.consumer.delete_group(draft, request.group_id, known))
             return draft.decision()
         group = self.groups.get(request.group_id)
@@ -352,19 +251,19 @@ class Shard:
         if group is not None and error is ErrorCode.NONE:
             del self.groups[request.group_id]
             draft.cancel_all(group)
-            offsets.delete_group(draft, group, self._known(request.group_id))
+            offsets.delete_group(draft, group, self.known(request.group_id))
         draft.reply(caller.token, DeletableGroupResult(group_id=request.group_id, error_code=error))
         return draft.decision()
 
     def consumer_heartbeat(self, caller: Caller, asked: MemberHeartbeat, now_ms: int) -> Decision:
         """See `consumer.heartbeat`."""
-        draft = Draft(self.number, self._surroundings, now_ms)
+        draft = Draft(self.number, self.surroundings, now_ms)
         self.consumer.heartbeat(draft, self.groups, caller, asked)
         return draft.decision()
 
     def release_member_heartbeat(self, group_id: str, token: int, now_ms: int) -> Decision:
         """See `ConsumerShard.release_heartbeat`."""
-        draft = Draft(self.number, self._surroundings, now_ms)
+        draft = Draft(self.number, self.surroundings, now_ms)
         self.consumer.release_heartbeat(draft, group_id, token)
         return draft.decision()
 
@@ -373,11 +272,11 @@ class Shard:
     ) -> Decision:
         """See `consumer.describe`."""
         classic = self.groups.get(request.group_id)
-        return self._reply(caller, self.consumer.describe(request, classic))
+        return self.reply(caller, self.consumer.describe(request, classic))
 
     def topic_changed(self, topic: str, now_ms: int) -> None:
         """See `ConsumerShard.topic_changed`."""
-        self.consumer.topic_changed(Draft(self.number, self._surroundings, now_ms), topic)
+        self.consumer.topic_changed(Draft(self.number, self.surroundings, now_ms), topic)
 
     def steer(
         self, caller: Caller, request: ForceRebalance | ExpireMember | FenceMember, now_ms: int
@@ -385,8 +284,8 @@ class Shard:
         """See `steering`."""
         group = self.groups.get(request.group_id)
         if group is None:
-            return self._reply(caller, ErrorCode.GROUP_ID_NOT_FOUND)
-        draft = Draft(self.number, self._surroundings, now_ms)
+            return self.reply(caller, ErrorCode.GROUP_ID_NOT_FOUND)
+        draft = Draft(self.number, self.surroundings, now_ms)
         draft.reply(caller.token, steer(draft, group, request))
         return draft.decision()
 
@@ -398,44 +297,7 @@ class Shard:
     def see(self, group_id: str) -> SeenGroup | None:
         """See `seen`."""
         group = self.groups.get(group_id)
-        return None if group is None else see(group, self.node_id, self._committed(group_id))
-
-    def known_offsets(self) -> Iterator[list[OffsetsOfGroup]]:
-        """The partitions for which groups have offsets, in pieces of about MOST_DELETED partitions."""
-        some: list[OffsetsOfGroup] = []
-        left = MOST_DELETED
-        for group_id in dict.fromkeys((*self.hard_state.offsets, *self.hard_state.pending.group_ids())):
-            partitions = tuple(self._known(group_id))
-            for start in range(0, len(partitions), MOST_DELETED):
-                piece = partitions[start : start + MOST_DELETED]
-                some.append((group_id, piece))
-                left -= 1 + len(piece)
-                if left <= 0:
-                    yield some
-                    some, left = [], MOST_DELETED
-        if some:
-            yield some
-
-    def delete_offsets(
-        self, topics: Mapping[str, TopicId], known: Iterable[OffsetsOfGroup], now_ms: int
-    ) -> Decision:
-        """See `offsets.delete_topics`. known: pieces of `known_offsets`."""
-        draft = Draft(self.number, self._surroundings, now_ms)
-        for group_id, partitions in known:
-            offsets.delete_topics(draft, group_id, partitions, topics, self.hard_state.values)
-        return draft.decision()
-
-    def keep_offsets(self, keys: Iterable[bytes]) -> Decision:
-        """Write the present values of committed offsets once more; offsets that no longer exist
-        are left out.
-        """
-        records = []
-        for key in map(decode_key, keys):
-            assert isinstance(key, OffsetCommitKey)
-            value = self._committed(key.group).get((key.topic, key.partition))
-            if value is not None:
-                records.append(GroupRecord(key, value))
-        return Decision(self.number, tuple(records))
+        return None if group is None else see(group, self.node_id, self.committed(group_id))
 
     # ---- time
 
@@ -443,7 +305,7 @@ class Shard:
         """Do the work of one timer."""
         if isinstance(key, ShardTimer):
             return self.expire(now_ms)
-        draft = Draft(self.number, self._surroundings, now_ms)
+        draft = Draft(self.number, self.surroundings, now_ms)
         if key.kind in OF_CONSUMER_GROUPS:
             self.consumer.on_timer(draft, key)
             return draft.decision()
@@ -466,12 +328,12 @@ class Shard:
         A step ends when it has checked more than MOST_OFFSETS; then the next step is due at once. After the
         last step the next run is due in `offsets.retention.check.interval.ms`.
         """
-        draft = Draft(self.number, self._surroundings, now_ms)
+        draft = Draft(self.number, self.surroundings, now_ms)
         if self._unchecked is None:
             self._unchecked = self._to_check()
         checked = 0
         for group_id, partitions in self._unchecked:
-            group, committed = self.groups.get(group_id), self._committed(group_id)
+            group, committed = self.groups.get(group_id), self.committed(group_id)
             pending = self.hard_state.pending.of_group(group_id)
             if group is not None and expire(draft, group, committed, pending, partitions):
                 del self.groups[group_id]
@@ -489,7 +351,7 @@ class Shard:
     def _to_check(self) -> Iterator[tuple[str, Sequence[Partition]]]:
         """Every group with the partitions it has offsets for, at most MOST_OFFSETS of them at a time."""
         for group_id in (*self.groups, *self.consumer.groups):
-            partitions = tuple(self._committed(group_id))
+            partitions = tuple(self.committed(group_id))
             for start in range(0, len(partitions) or 1, MOST_OFFSETS):
                 yield group_id, partitions[start : start + MOST_OFFSETS]
 
@@ -497,49 +359,18 @@ class Shard:
         interval_ms = draft.settings.offsets_retention_check_interval_ms
         draft.timers.arm(self._timer, draft.now_ms + interval_ms)
 
-    def _reply(self, caller: Caller, response: object) -> Decision:
+    def reply(self, caller: Caller, response: object) -> Decision:
+        """The decision that answers a request, and changes nothing."""
         return Decision(self.number, (), (Reply(caller.token, response),))
 
-    def _check_fetch(self, request: OffsetFetchRequestGroup) -> ErrorCode:
-        """The error that refuses an OffsetFetch that names a member, or NONE. Only consumer groups look."""
-        if request.member_id is None and request.member_epoch < 0:
-            return ErrorCode.NONE
-        group = self.consumer.groups.get(request.group_id)
-        if group is None:
-            return ErrorCode.NONE
-        return check_fetch(group, request.member_id, request.member_epoch)
-
-    def _committed(self, group_id: str) -> offsets.Committed:
+    def committed(self, group_id: str) -> offsets.Committed:
+        """The committed offsets of a group, by partition; empty if it has none."""
         return self.hard_state.offsets.get(group_id, _NO_OFFSETS)
 
-    def _known(self, group_id: str) -> Collection[Partition]:
+    def known(self, group_id: str) -> Collection[Partition]:
         """The partitions for which a group has offsets, committed or pending, each once."""
-        committed, pending = self._committed(group_id), self.hard_state.pending.of_group(group_id)
+        committed, pending = self.committed(group_id), self.hard_state.pending.of_group(group_id)
         return dict.fromkeys((*committed, *pending)) if pending else committed.keys()
-
-
-Operation = Callable[[Shard, Caller, Any, int], Decision]
-
-OPERATIONS: dict[type, Operation] = {
-    JoinGroupRequest: Shard.join_group,
-    SyncGroupRequest: Shard.sync_group,
-    HeartbeatRequest: Shard.heartbeat,
-    WaitingHeartbeat: Shard.heartbeat_that_waits,
-    LeaveGroupRequest: Shard.leave_group,
-    OffsetCommitRequest: Shard.offset_commit,
-    OffsetFetchRequestGroup: Shard.offset_fetch,
-    StableOffsetFetch: Shard.stable_offset_fetch,
-    TxnOffsetCommitRequest: Shard.txn_offset_commit,
-    OffsetDeleteRequest: Shard.offset_delete,
-    DescribeGroup: Shard.describe_group,
-    DeleteGroup: Shard.delete_group,
-    ForceRebalance: Shard.steer,
-    ExpireMember: Shard.steer,
-    FenceMember: Shard.steer,
-    MemberHeartbeat: Shard.consumer_heartbeat,
-    DescribeConsumerGroup: Shard.describe_consumer_group,
-}
-"""The method that answers each kind of request."""
 
 
 def _empty_group(now_ms: int) -> GroupMetadataValue:

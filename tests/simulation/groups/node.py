@@ -15,7 +15,7 @@ from kshim.coordination.group_runtime import GroupRuntime
 from kshim.coordination.groups.classic_group import ClassicGroup
 from kshim.coordination.groups.coordinator import Coordinator
 from kshim.coordination.groups.refusals import WaitingHeartbeat
-from kshim.coordination.groups.shard import OffsetsOfGroup
+from kshim.coordination.groups.shard_offsets import OffsetsOfGroup
 from kshim.coordination.groups.timers import TimerKey
 from kshim.coordination.loading import Leader
 from kshim.turns import Turn
