@@ -18,7 +18,7 @@ from integration.upstream.load import WITHIN_S, Bare, Consumers, Loaded, gap_s, 
 FROZEN_S = 9.0
 """Longer than the session of the processes."""
 TOPIC = "committed"
-SHARED = " shards of __kshim_groups, as one of "
+SHARED = " shards of __kshim_groups; "
 
 Undo = Callable[[], object]
 

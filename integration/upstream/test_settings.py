@@ -127,9 +127,9 @@ def test_two_kshim_with_other_topics_share_nothing(start: Start) -> None:
     first, second = start(), start(upstream_groups_topic="another", upstream_groups_topic_partitions=3)
     wait_until(lambda: any("they share no groups" in each for each in first.log), 20, first.report)
     wait_until(
-        lambda: any("lead 3 of 3 shards of another, as one of 1" in each for each in second.log), 20, "3"
+        lambda: any("lead 3 of 3 shards of another; 1 kshim share" in each for each in second.log), 20, "3"
     )
-    assert any("lead 50 of 50 shards of __kshim_groups, as one of 1" in each for each in first.log[-5:])
+    assert any("lead 50 of 50 shards of __kshim_groups; 1 kshim share" in each for each in first.log[-5:])
 
 
 def test_a_lease_that_is_too_long_is_refused(kafka: Server, tmp_path: Path) -> None:

@@ -70,7 +70,7 @@ def committer(kafka: Server, pair: list[Server], topic: str) -> Iterator[Committ
 
 def _leads(server: Server) -> int:
     lines = [line for line in server.log if " of 50 shards of __kshim_groups" in line]
-    return int(lines[-1].split(" to lead ")[1].split()[0]) if lines else 0
+    return int(lines[-1].split("will lead ")[1].split()[0]) if lines else 0
 
 
 def other(pair: list[Server], than: Server) -> Server:
