@@ -24,10 +24,10 @@ from kshim.network.first_bytes import stranger
 from kshim.network.frames import FrameError, Frames
 from kshim.network.idleness import Idleness
 from kshim.network.intake import MODEST_BYTES
+from kshim.network.reading import Reading
 from kshim.network.replies import InFlight, Replies
 from kshim.network.shared import Response, Shared
-from kshim.network.states import NEXT, Event, State, Wait
-from kshim.storage.clock import Timer
+from kshim.network.states import Event, State, Wait
 from kshim.turns import Turn
 from kshim.turns.promise import Afterwards, Promise
 from kshim.turns.rounds import ROUND_S
@@ -70,13 +70,10 @@ class Connection(Protocol):
         self.shared = shared
         self._made = made
         self._lost = lost
-        self._state = State.READING
         self._beyond: Beyond | None = None
         self._in_turn = False  # True inside _read_ahead, which sends the replies at its end
         self._cut_bytes = 0  # what has arrived of an incomplete frame
-        self._waits: set[Wait] = set()
         self._refusal_delay_s = 0.0  # the delay before bytes that are no request close the connection
-        self._mute_timer: Timer | None = None  # set while the client is beyond a quota
 
     # ---- the transport's side
 
@@ -94,6 +91,7 @@ class Connection(Protocol):
             listener_name=self.shared.listener_name,
         )
         self._replies = Replies(transport, self.shared.unread)
+        self._reading = Reading(transport, self.shared.clock, self._replies, self._read_ahead)
         self._server: Server = self.shared
         beyond = None if self.shared.new_beyond is None else self.shared.new_beyond(self)
         self._beyond = beyond
@@ -117,7 +115,7 @@ class Connection(Protocol):
         """Return memory for the next bytes, which the transport then does not pass to dataReceived; see
         Frames.
         """
-        return self._frames.room(arrived) if self._state is State.READING else None
+        return self._frames.room(arrived) if self._reading.state is State.READING else None
 
     def filled(self, received: int) -> None:
         """Note that the transport has received so many bytes into `room()`."""
@@ -131,13 +129,10 @@ class Connection(Protocol):
             self._count_cut()
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:
-        self._happens(Event.IS_LOST)
+        self._reading.lose()
         self.client.is_gone = True
         self.shared.unread.holders.discard(self)
         self._idleness.stop()
-        if self._mute_timer is not None:
-            self._mute_timer.cancel()
-            self._mute_timer = None
         self._forget_requests()
         self._replies.all_read()
         self._lost(self)
@@ -146,17 +141,14 @@ class Connection(Protocol):
 
     def pauseProducing(self) -> None:
         """Stop reading: the transport's buffer is full, as the client does not read."""
-        self._happens(Event.STALLS)
+        self._reading.happens(Event.STALLS)
         if self._beyond is not None:
             self._beyond.pause()
 
     def resumeProducing(self) -> None:
         """Go on: the client has read what the transport held."""
         self._replies.all_read()
-        self._happens(Event.READS)
-        if self._mute_timer is not None:
-            self._happens(Event.MUTES)
-        self._look_for_room()
+        self._reading.unstall()
         self.active_at = self.shared.clock.seconds()
         self._read_ahead()
         if self._beyond is not None:
@@ -174,11 +166,11 @@ class Connection(Protocol):
 
     def see(self) -> SeenConnection:
         """Return the connection's figures."""
-        replies, timer = self._replies, self._mute_timer
+        replies, reading = self._replies, self._reading
         held_bytes = replies.held_bytes + replies.unread_bytes + self._cut_bytes
-        throttled_s = 0.0 if timer is None else timer.getTime() - self.shared.clock.seconds()
+        throttled_s = reading.throttled_s()
         return SeenConnection(
-            self.client, self._state, len(replies.waiting), held_bytes, self.active_at, throttled_s
+            self.client, reading.state, len(replies.waiting), held_bytes, self.active_at, throttled_s
         )
 
     # ---- for the side beyond; see `Near`
@@ -193,11 +185,11 @@ class Connection(Protocol):
 
     @property
     def is_idle(self) -> bool:
-        return self._state not in ENDED and self._replies.is_empty
+        return self._reading.state not in ENDED and self._replies.is_empty
 
     @property
     def left_bytes(self) -> int:
-        return self._frames.left_bytes if self._state is State.READING else 0
+        return self._frames.left_bytes if self._reading.state is State.READING else 0
 
     def passed(self, passed_bytes: int) -> None:
         self.active_at = self.shared.clock.seconds()
@@ -208,7 +200,7 @@ class Connection(Protocol):
         return bool(waiting) and waiting[0] is turn
 
     def send_part(self, data: bytes | memoryview) -> None:
-        if self._state in ENDED:
+        if self._reading.state in ENDED:
             return
         self._replies.send()
         self.active_at = self.shared.clock.seconds()
@@ -221,28 +213,11 @@ class Connection(Protocol):
 
     def wait(self, reason: Wait) -> None:
         """Read no requests until `go_on` is called with the same reason."""
-        self._waits.add(reason)
-        self._happens(Event.FILLS)
+        self._reading.wait(reason)
 
     def go_on(self, reason: Wait) -> None:
         """Read requests again, unless there is another reason to wait."""
-        self._waits.discard(reason)
-        self._look_for_room()
-        self._read_ahead()
-
-    def _mute(self, throttle_ms: int) -> None:
-        """Begin no request until the time is over: the client is beyond a quota (KIP-219)."""
-        throttle_s = throttle_ms / 1000
-        if self._mute_timer is None:
-            self._mute_timer = self.shared.clock.callLater(throttle_s, self._unmute)
-        elif self._mute_timer.getTime() < self.shared.clock.seconds() + throttle_s:
-            self._mute_timer.reset(throttle_s)
-        self._happens(Event.MUTES)
-
-    def _unmute(self) -> None:
-        self._mute_timer = None
-        self._happens(Event.UNMUTES)
-        self._look_for_room()
+        self._reading.go_on(reason)
         self._read_ahead()
 
     def _count_cut(self) -> None:
@@ -266,7 +241,7 @@ class Connection(Protocol):
         until_s = began_s + (left_s if left_s < share_s else share_s)
         self._in_turn = True
         try:
-            while self._state is State.READING:
+            while self._reading.state is State.READING:
                 if now_s >= until_s:
                     self._stand_in_line(is_fresh=now_s - began_s < share_s)
                     break
@@ -290,16 +265,17 @@ class Connection(Protocol):
 
     def _send_parts(self, beyond: Beyond) -> None:
         """Send on the received parts of a request that was begun."""
-        while self._state is State.READING and (part := self._frames.next_part()) is not None:
+        while self._reading.state is State.READING and (part := self._frames.next_part()) is not None:
             beyond.send_part(part)
 
     def _stand_in_line(self, *, is_fresh: bool) -> None:
         """Wait until others have had their turn, then read on."""
-        self.wait(Wait.ROUND)
+        self._reading.wait(Wait.ROUND)
         self.shared.rounds.stand_in_line(self._take_turn, is_fresh=is_fresh)
 
     def _take_turn(self) -> None:
-        self.go_on(Wait.ROUND)
+        self._reading.go_on(Wait.ROUND)
+        self._read_ahead()
 
     def _request(self, frame: bytes | bytearray) -> None:
         """Answer one request. Its reply is sent at once, unless an earlier request still waits for one."""
@@ -316,15 +292,15 @@ class Connection(Protocol):
             return
         if isinstance(answer, Promise):
             if not self._replies.hold(request, len(frame)):
-                self._happens(Event.FILLS)
+                self._reading.happens(Event.FILLS)
             answer.listen(self._answered, request)
             return
         if request.throttle_ms:
-            self._mute(request.throttle_ms)
+            self._reading.mute(request.throttle_ms)
         if waiting:
             request.done, request.reply = True, answer
             if not self._replies.hold(request, len(answer or b"")):
-                self._happens(Event.FILLS)
+                self._reading.happens(Event.FILLS)
         else:
             self._replies.put(answer)
 
@@ -340,7 +316,7 @@ class Connection(Protocol):
             self._refuse(reply)
             return None
         if request.throttle_ms:
-            self._mute(request.throttle_ms)
+            self._reading.mute(request.throttle_ms)
         self._replies.answered(request, reply)
         if self._beyond is not None:
             self._beyond.go_on()
@@ -348,7 +324,7 @@ class Connection(Protocol):
 
     def _move_on(self) -> None:
         """Send the queued replies, and read further requests."""
-        self._look_for_room()
+        self._reading.look_for_room()
         if not self._in_turn:
             self.active_at = self.shared.clock.seconds()
             self._read_ahead()
@@ -362,27 +338,11 @@ class Connection(Protocol):
         read_bytes: int = self.transport.sent_later_bytes
         return read_bytes
 
-    # ---- states
-
-    def _happens(self, event: Event) -> None:
-        """Change the state as `NEXT` says; the transport reads only while requests are read."""
-        before = self._state
-        after = self._state = NEXT[before].get(event, before)
-        self._replies.is_stalled = after is State.STALLED
-        if after is before or after is State.CLOSING or after is State.LOST:
-            return
-        if after is State.READING:
-            self.transport.resumeProducing()
-        elif before is State.READING:
-            self.transport.pauseProducing()
-
-    def _look_for_room(self) -> None:
-        if self._state is State.FULL and not self._waits and self._replies.has_room():
-            self._happens(Event.HAS_ROOM)
+    # ---- its end
 
     def _refuse(self, error: BaseException) -> None:
         """Log why, and close the connection, once. If the fault is ours, log the traceback, too."""
-        if self._state in ENDED:
+        if self._reading.state in ENDED:
             return
         if not isinstance(error, Refused):
             logger.error("closed the connection of %s: %r", self.client.address, error, exc_info=error)
@@ -440,14 +400,14 @@ class Connection(Protocol):
 
     def drain(self) -> None:
         """Read no further requests, and ask those in flight to finish."""
-        self._happens(Event.DRAINS)
+        self._reading.happens(Event.DRAINS)
         for request in list(self._replies.waiting):
             request.fire()
 
     def close(self) -> None:
         """Send the replies that are ready, then close without waiting for requests in flight."""
         self._replies.send()
-        self._happens(Event.CLOSES)
+        self._reading.happens(Event.CLOSES)
         # A transport with a paused producer would ask it for more and never close.
         self.transport.unregisterProducer()
         self.transport.loseConnection()
@@ -465,7 +425,7 @@ class Connection(Protocol):
 
     @property
     def is_closing(self) -> bool:
-        return self._state is State.CLOSING
+        return self._reading.state is State.CLOSING
 
     def close_idle(self) -> None:
         logger.debug("%s: idle for %d ms, closed", self.client.address, self.shared.max_idle_ms)
