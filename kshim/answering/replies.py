@@ -42,9 +42,9 @@ class Question(NamedTuple):
 
 class _Reply(NamedTuple):
     rest: bytes
-    """What follows the correlation id."""
+    """The bytes after the correlation id."""
     software: str | None
-    """What the request tells of its client's software; None if that is not in it."""
+    """The client's software that the request names; None if it names none."""
 
 
 class Changing(Protocol):
@@ -82,9 +82,9 @@ class Replies:
         if version != self._version:
             self._version = version
             self._replies.clear()
-        tells = frame.startswith(ApiKey.API_VERSIONS.to_bytes(2))
+        names_software = frame.startswith(ApiKey.API_VERSIONS.to_bytes(2))
         rest = reply[_CORRELATION_ID.stop - _CORRELATION_ID.start :]
-        self._replies[_key(question, client)] = _Reply(rest, client.software if tells else None)
+        self._replies[_key(question, client)] = _Reply(rest, client.software if names_software else None)
         forget_first(self._replies, MOST_REPLIES)
 
 

@@ -44,7 +44,7 @@ class Client:
     listener_name: str = "PLAINTEXT"
     """The listener that it came by."""
     software: str = ""
-    """The name and the version of its software, once it has told (ApiVersions v3)."""
+    """The name and the version of its software, once an ApiVersions of v3 or later has named them."""
     member: Membership | None = None
     """The member that it is, by its last SyncGroup or Heartbeat, or by what a JoinGroup was answered."""
     is_gone: bool = False
@@ -76,13 +76,13 @@ class RequestContext:
     client: Client | None = None
     """None in a request of the server's own."""
     may_see: Callable[[str], bool] | None = None
-    """Whether the caller may be told of a topic; None if of all. Fetch and DescribeTopicPartitions ask it,
-    which find topics that the request does not name.
+    """Returns True if the caller may see a topic; None if it may see all. Fetch and DescribeTopicPartitions
+    call it, because they find topics that the request does not name.
     """
     account: Account | None = None
     """None if its client has no quotas."""
     stays_the_same: bool = False
-    """Whether the reply to these bytes stays the same until the cluster changes (see `replies`). Set it
+    """True if the reply to these bytes stays the same until the cluster changes (see `replies`). Set it
     before returning.
     """
 

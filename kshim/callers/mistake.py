@@ -22,7 +22,7 @@ class Mistake(Enum):
     )
     NO_HANDSHAKE = "it did not end its TLS handshake within {seconds:.0f} s"
     NOT_TRUSTED = (
-        "it refuses this listener's certificate ({why}): let it trust the CA (ssl.truststore.location), and "
+        "it refuses this listener's certificate ({why}): make it trust the CA (ssl.truststore.location), and "
         "connect by a name that the certificate has"
     )
     NO_CERTIFICATE = (
@@ -66,7 +66,7 @@ class Mistake(Enum):
     OLD_VERSION = (
         f"it asks for {{api}}, {_VERSIONS}: upgrade the client to one for Kafka 2.1 or later (KIP-896)"
     )
-    NEW_VERSION = f"it asks for {{api}}, {_VERSIONS}: let the client ask which it may use (ApiVersions)"
+    NEW_VERSION = f"it asks for {{api}}, {_VERSIONS}: the client should ask which it may use (ApiVersions)"
     NEVER_CAME = (
         "it asked {times} times in {seconds:.0f} s where the brokers are, and never came to {advertised}: "
         "if clients cannot reach that address, correct advertised.listeners (--advertise)"

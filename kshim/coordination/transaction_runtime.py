@@ -15,7 +15,7 @@ from kshim.callers import RequestContext
 from kshim.cluster import NO_LEADER, TRANSACTION_STATE_TOPIC, Cluster
 from kshim.cluster.changes import Move
 from kshim.configs.config import Config
-from kshim.coordination.decision import Caller
+from kshim.coordination.decision import Caller, Decision
 from kshim.coordination.leads import Lead
 from kshim.coordination.loading import Leader, Loader
 from kshim.coordination.markers import Markers, MarkerTurns, WriteMarker
@@ -179,7 +179,7 @@ class TransactionRuntime:
         write = partial(self._write_marker, marker=marker, transaction_version=version)
         is_wanted = partial(runtime.is_led, lead)
 
-        def complete(shard: int, now_ms: int) -> Any:
+        def complete(shard: int, now_ms: int) -> Decision:
             return self._coordinator.complete(ending, now_ms)
 
         markers = Markers(

@@ -25,7 +25,7 @@ from schemas.api_key import ApiKey
 EACH = 17
 """No divisor of the number of requests that clients send together."""
 _API_KEYS = 256
-"""More than there are. The second byte of a frame tells them apart."""
+"""More than there are. The second byte of a frame identifies its API."""
 B = TypeVar("B")
 
 

@@ -6,8 +6,7 @@ are made from the hard state once, when loading ends; from then on both change t
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from kshim.coordination.decision import Caller, Decision, GroupRecord, Reply
 from kshim.coordination.fencing import ProducerIdAndEpoch
@@ -58,7 +57,7 @@ MOST_OFFSETS = 1_000
 have expired. The offsets of a large group are divided among steps; the last step deletes the group.
 """
 
-_NO_OFFSETS: Mapping[Any, Any] = {}
+_NO_OFFSETS: offsets.Committed = {}
 
 
 class Shard:
