@@ -264,18 +264,22 @@ class UpstreamBackend:
         return HERE
 
     def commands(self, common: Commands, ports: Ports[Here]) -> Commands:
-        from kshim.upstream.steering import new_commands
+        """See `Backend`. Brokers and records belong to the upstream, so no command stops or moves them."""
+        from kshim.control.coordinators import Coordinators
+        from kshim.control.members import MemberSteering
+        from kshim.upstream.adoption import Adoption
+        from kshim.upstream.elsewhere import with_other_side
+        from kshim.upstream.offset_steering import UpstreamOffsetSteering
 
-        return new_commands(
-            common,
-            ports.broker,
-            self._merged,
-            self.leader,
-            self._upstream_groups,
-            self._topics,
-            self.ends,
-            self._group_ends,
-        )
+        coordinators, merged = (Coordinators(each, self.leader) for each in (ports.broker, self._merged))
+        offsets = UpstreamOffsetSteering(self._mirror, self.groups, coordinators, self._topics, self.ends)
+        return {
+            "groups": self._group_ends.before(common["groups"]),
+            "why": with_other_side(common["why"], self._upstream_groups),
+            "delete-group": MemberSteering(merged).commands()["delete-group"],
+            **offsets.commands(),
+            **Adoption(self._coordinators, coordinators).commands(),
+        }
 
     def why_not_ready(self) -> str:
         return "the upstream does not answer" if self._looking.is_silent else ""

@@ -5,9 +5,10 @@ from __future__ import annotations
 import logging
 from contextlib import suppress
 
-from twisted.internet.defer import Deferred
+from twisted.internet.defer import Deferred, maybeDeferred
 from twisted.python.failure import Failure
 
+from kshim.control.commands import Command
 from kshim.turns import Turn
 from kshim.turns.slices import Slices
 from kshim.upstream.ends import Ends
@@ -42,6 +43,15 @@ class GroupEnds:
 
         Deferred.fromCoroutine(self.look()).addErrback(_log_fault).addCallback(looked)
         return over
+
+    def before(self, command: Command) -> Command:
+        """Wrap a command, so that it first asks for the ends."""
+
+        async def run(*arguments: object) -> object:
+            await self.look()
+            return await maybeDeferred(command.run, *arguments)
+
+        return Command(run, command.types)
 
     async def look(self) -> None:
         """Ask for the ends. Returns when they are known, or the upstream did not answer."""
