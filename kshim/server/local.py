@@ -118,9 +118,9 @@ class LocalBackend:
 
         topic = RebalanceTopic(self.cluster, self._store.log, parts.aside, parts.clock)
 
-        def note(what: object) -> None:
-            recorder.add(what)
-            topic.add(what)
+        def note(report: object) -> None:
+            recorder.add(report)
+            topic.add(report)
 
         return note
 

@@ -191,11 +191,11 @@ class UpstreamBackend:
             parts.stops.callback(renewal.stop)
         return groups
 
-    def _note(self, what: object) -> None:
+    def _note(self, report: object) -> None:
         """Record an event of a group. The offsets that expired are deleted at the upstream, too."""
-        self._parts.recorder.add(what)
-        if self._mirrored is not None and isinstance(what, ExpiryReport):
-            self._mirrored.expired(what.group_id, what.offsets)
+        self._parts.recorder.add(report)
+        if self._mirrored is not None and isinstance(report, ExpiryReport):
+            self._mirrored.expired(report.group_id, report.offsets)
 
     def _forget_topics(self, topics: Mapping[str, UUID]) -> None:
         """Delete the offsets of deleted topics, in slices."""
