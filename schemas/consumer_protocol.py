@@ -78,6 +78,11 @@ def encode_assignment(assignment: ConsumerProtocolAssignment, version: int = LAT
     return _encode(assignment, version)
 
 
+def version_of(data: bytes) -> int:
+    """The version of the bytes, LATEST if it is a later one. Raises MalformedMessage."""
+    return _version(ConsumerProtocolSubscription, data)
+
+
 def _version(cls: type[object], data: bytes) -> int:
     version = int.from_bytes(data[:2], signed=True)
     if len(data) < 2 or version < 0:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from kshim.configs.java import INT_MAX
 from kshim.configs.property import property_field
 from kshim.configs.upstream_groups import UpstreamGroupsProperties
-from kshim.configs.values import integer
+from kshim.configs.values import integer, one_of
 
 PROTOCOLS = ("classic", "consumer")
 ASSIGNORS = {
@@ -76,6 +76,12 @@ class ConsumerGroupsProperties(UpstreamGroupsProperties):
         "uniform,range",
         _assignors,
         "The assignors of consumer groups. The first one is used if no member asks for one.",
+    )
+    group_consumer_migration_policy: str = property_field(
+        "bidirectional",
+        one_of("bidirectional", "upgrade", "downgrade", "disabled"),
+        "Which groups with members change their protocol: to consumer when such a member joins (upgrade), to "
+        "classic when only such members remain (downgrade).",
     )
     group_consumer_regex_refresh_interval_ms: int = _int(
         600000,

@@ -22,7 +22,7 @@ from kshim.coordination.groups.coordinator import Coordinator
 from kshim.coordination.groups.offsets import no_id
 from kshim.coordination.groups.refusals import EndTransaction, GroupRequest, WaitingHeartbeat
 from kshim.coordination.groups.seen import SeenGroup
-from kshim.coordination.groups.settings import WAITING_INTERVAL_MS, Settings
+from kshim.coordination.groups.settings import WAITING_INTERVAL_MS, MigrationPolicy, Settings
 from kshim.coordination.groups.shard_offsets import OffsetsOfGroup
 from kshim.coordination.groups.waiting import WaitsFor
 from kshim.coordination.loading import Loader
@@ -68,6 +68,7 @@ def new_coordinator(
         group_consumer_waiting_interval_ms=_waiting_interval_ms(config),
         group_consumer_max_size=config.group_consumer_max_size,
         group_consumer_assignors=tuple(config.group_consumer_assignors.split(",")),
+        group_consumer_migration_policy=MigrationPolicy(config.group_consumer_migration_policy),
         group_consumer_regex_refresh_interval_ms=config.group_consumer_regex_refresh_interval_ms,
         group_consumer_assignment_interval_ms=config.group_consumer_assignment_interval_ms,
     )

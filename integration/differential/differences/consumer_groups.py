@@ -6,7 +6,7 @@ from typing import Any
 
 from integration.differential.differences.groups import API_VERSIONS, PATIENT
 from integration.differential.differences.guest import Guest
-from integration.differential.differences.member import Member, coordinated
+from integration.differential.differences.member import coordinated
 from integration.differential.differences.scenario import difference
 from schemas.error_code import ErrorCode
 from schemas.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
@@ -52,11 +52,3 @@ def the_interval_of_a_client_that_can_wait(guest: Guest) -> int:
     assert guest.error(API_VERSIONS, PATIENT) == "NONE"
     interval_ms: int = _join(guest).heartbeat_interval_ms
     return interval_ms
-
-
-@difference("D-no-migration", apache_kafka="NONE", kshim="GROUP_ID_NOT_FOUND")
-def a_consumer_member_in_a_classic_group(guest: Guest) -> str:
-    coordinated(guest)
-    guest.create("t")
-    Member(guest, "alice").enter()
-    return _error(_join(guest))

@@ -8,7 +8,7 @@ Its metadata is one more `bytes` if it has many small parts. Names are searched 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
@@ -55,6 +55,11 @@ class Protocols:
         """The metadata of a protocol, at the first place that names it; empty if no place does."""
         place = -1 if name is None else self.names.find(_framed(name))
         return b"" if place < 0 else self._metadata[self.names.count(SEPARATOR, 0, place)]
+
+    def each(self) -> Iterator[tuple[str, bytes]]:
+        """The names with their metadata, in the member's order."""
+        for place, name in enumerate(split_names(self.names)):
+            yield name.decode(), self._metadata[place]
 
     def names_as(self, other: Protocols) -> bool:
         """True if both offer the same names, in any order."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 
 NEW_MEMBER_JOIN_TIMEOUT_MS = 300_000
 """How long a new member's first JoinGroup may stay parked before the member is removed; Kafka's constant."""
@@ -10,6 +11,17 @@ WAITING_INTERVAL_MS = 1_000
 """The interval of members whose heartbeats wait for their answers: soon after one answer the next heartbeat
 waits. librdkafka must not get less.
 """
+
+
+class MigrationPolicy(StrEnum):
+    """Which groups with members are converted. Groups without members always are."""
+
+    BIDIRECTIONAL = "bidirectional"
+    UPGRADE = "upgrade"
+    """Classic groups are, when a member of the consumer protocol joins."""
+    DOWNGRADE = "downgrade"
+    """Consumer groups are, when only classic members remain."""
+    DISABLED = "disabled"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +42,6 @@ class Settings:
     group_consumer_max_size: int = 2_147_483_647
     group_consumer_assignors: tuple[str, ...] = ("uniform", "range")
     """The first one is used if no member asks for one."""
-    group_consumer_migration_policy: str = "bidirectional"
+    group_consumer_migration_policy: MigrationPolicy = MigrationPolicy.BIDIRECTIONAL
     group_consumer_regex_refresh_interval_ms: int = 600_000
     group_consumer_assignment_interval_ms: int = 0

@@ -90,7 +90,7 @@ class Shard:
         self._stored = StoredRecords(self.hard_state)
         self.groups: dict[str, ClassicGroup] = {}
         """The classic groups; `consumer` has the others. No id is in both."""
-        self.consumer = ConsumerShard(self.hard_state.consumer, environment)
+        self.consumer = ConsumerShard(self.hard_state.consumer, self.groups, environment)
         self.is_loading = True
 
     # ---- loading and unloading
@@ -165,11 +165,9 @@ class Shard:
         """
         draft = Draft(self.number, self.surroundings, now_ms)
         group = self.groups.get(request.group_id)
-        if group is None and request.group_id in self.consumer.groups:
-            error = self.consumer.give_way(draft, request)
-            if error is not ErrorCode.NONE:
-                refuse_join(draft, caller, error)
-                return draft.decision()
+        is_consumer = group is None and request.group_id in self.consumer.groups
+        if is_consumer and self.consumer.join_group(draft, caller, request):
+            return draft.decision()
         if group is None and request.member_id:
             refuse_join(draft, caller, ErrorCode.UNKNOWN_MEMBER_ID, request.member_id)
             return draft.decision()
@@ -182,9 +180,12 @@ class Shard:
     def sync_group(self, caller: Caller, request: SyncGroupRequest, now_ms: int) -> Decision:
         """See `sync_group`."""
         group = self.groups.get(request.group_id)
+        draft = Draft(self.number, self.surroundings, now_ms)
+        if group is None and request.group_id in self.consumer.groups:
+            self.consumer.sync_group(draft, caller, request)
+            return draft.decision()
         if group is None:
             return self.reply(caller, SyncGroupResponse(error_code=ErrorCode.UNKNOWN_MEMBER_ID))
-        draft = Draft(self.number, self.surroundings, now_ms)
         sync_group(draft, group, caller, request)
         return draft.decision()
 
@@ -192,18 +193,25 @@ class Shard:
         """See `heartbeat`."""
         group = self.groups.get(request.group_id)
         if group is None:
-            error = ErrorCode.UNKNOWN_MEMBER_ID
-        else:
-            error = heartbeat(self.surroundings.timers, now_ms, group, request)
+            return self._heartbeat_elsewhere(caller, request, now_ms)
+        error = heartbeat(self.surroundings.timers, now_ms, group, request)
         return self.reply(caller, HEARTBEATS[error])
 
     def heartbeat_that_waits(self, caller: Caller, request: WaitingHeartbeat, now_ms: int) -> Decision:
         """See `heartbeat_that_waits`."""
         group = self.groups.get(request.group_id)
         if group is None:
-            return self.reply(caller, HEARTBEATS[ErrorCode.UNKNOWN_MEMBER_ID])
+            return self._heartbeat_elsewhere(caller, request.request, now_ms)
         draft = Draft(self.number, self.surroundings, now_ms)
         heartbeat_that_waits(draft, group, caller, request.request)
+        return draft.decision()
+
+    def _heartbeat_elsewhere(self, caller: Caller, request: HeartbeatRequest, now_ms: int) -> Decision:
+        """Answer a Heartbeat for a group that is no classic one."""
+        if request.group_id not in self.consumer.groups:
+            return self.reply(caller, HEARTBEATS[ErrorCode.UNKNOWN_MEMBER_ID])
+        draft = Draft(self.number, self.surroundings, now_ms)
+        self.consumer.classic_heartbeat(draft, caller, request)
         return draft.decision()
 
     def release_heartbeat(self, group_id: str, member_id: str, token: int, now_ms: int) -> Decision:
@@ -257,7 +265,7 @@ class Shard:
     def consumer_heartbeat(self, caller: Caller, asked: MemberHeartbeat, now_ms: int) -> Decision:
         """See `consumer.heartbeat`."""
         draft = Draft(self.number, self.surroundings, now_ms)
-        self.consumer.heartbeat(draft, self.groups, caller, asked)
+        self.consumer.heartbeat(draft, caller, asked)
         return draft.decision()
 
     def release_member_heartbeat(self, group_id: str, token: int, now_ms: int) -> Decision:
@@ -270,8 +278,7 @@ class Shard:
         self, caller: Caller, request: DescribeConsumerGroup, now_ms: int
     ) -> Decision:
         """See `consumer.describe`."""
-        classic = self.groups.get(request.group_id)
-        return self.reply(caller, self.consumer.describe(request, classic))
+        return self.reply(caller, self.consumer.describe(request))
 
     def topic_changed(self, topic: str, now_ms: int) -> None:
         """See `ConsumerShard.topic_changed`."""

@@ -23,6 +23,7 @@ class Trigger(StrEnum):
     SESSION_EXPIRED = "a member's session expired"
     SYNC_EXPIRED = "members did not send SyncGroup in time"
     TOO_LARGE_TO_STORE = "its subscriptions and assignments exceed message.max.bytes"
+    PROTOCOL_CHANGED = "the last member of the consumer protocol is gone"
     GROUP_TOO_LARGE = "the group is larger than group.max.size"
 
 

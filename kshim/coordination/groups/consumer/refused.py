@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from schemas.error_code import ErrorCode
 
+LONGEST_SHOWN = 10_000
+"""How many characters of a group id a message may repeat; the message is at most 32767 bytes long."""
+
 
 class Refused(Exception):
     """Raised before anything has changed."""

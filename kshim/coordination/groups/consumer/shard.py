@@ -6,19 +6,22 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 
 from kshim.coordination.decision import Caller
 from kshim.coordination.groups.classic_group import CONSUMER, ClassicGroup
+from kshim.coordination.groups.consumer.classic_member import classic_heartbeat, join, sync
 from kshim.coordination.groups.consumer.describe import describe
 from kshim.coordination.groups.consumer.environment import Environment
 from kshim.coordination.groups.consumer.fencing import fence
 from kshim.coordination.groups.consumer.group import ConsumerGroup
-from kshim.coordination.groups.consumer.heartbeat import check, heartbeat, leave
+from kshim.coordination.groups.consumer.heartbeat import Checked, check, heartbeat, leave
 from kshim.coordination.groups.consumer.member import JOINS, Member, MemberState
+from kshim.coordination.groups.consumer.membership import known_member
 from kshim.coordination.groups.consumer.offsets import check_commit, check_txn_commit
-from kshim.coordination.groups.consumer.refused import Refused
+from kshim.coordination.groups.consumer.refused import LONGEST_SHOWN, Refused
 from kshim.coordination.groups.consumer.regexes import go_on_searching
 from kshim.coordination.groups.consumer.requests import DescribeConsumerGroup, MemberHeartbeat, Patience
 from kshim.coordination.groups.consumer.states import GroupState
 from kshim.coordination.groups.consumer.store import ConsumerGroups
 from kshim.coordination.groups.consumer.targets import assign, refresh
+from kshim.coordination.groups.consumer.upgrade import convert, upgrade
 from kshim.coordination.groups.consumer.waiting import changed, interval_ms, may_wait, park, take
 from kshim.coordination.groups.consumer.writing import Writing
 from kshim.coordination.groups.draft import Draft
@@ -26,32 +29,40 @@ from kshim.coordination.groups.expiry import is_old, looked_at_of
 from kshim.coordination.groups.expiry_report import ExpiryReport
 from kshim.coordination.groups.leave_group import leaving, left_members
 from kshim.coordination.groups.offsets import NO_TIMESTAMP, Committed, too_long
+from kshim.coordination.groups.parked import HEARTBEATS
 from kshim.coordination.groups.pending_offsets import Partition
 from kshim.coordination.groups.states import State
 from kshim.coordination.groups.timers import TimerKey, TimerKind
 from schemas.error_code import ErrorCode
 from schemas.internal_topics.group_metadata_log import NO_ID, TopicId
 from schemas.messages.consumer_group_describe import DescribedGroup
-from schemas.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatResponse
+from schemas.messages.consumer_group_heartbeat import (
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+)
 from schemas.messages.delete_groups import DeletableGroupResult
-from schemas.messages.join_group import JoinGroupRequest
+from schemas.messages.heartbeat import HeartbeatRequest
+from schemas.messages.join_group import JoinGroupRequest, JoinGroupResponse
 from schemas.messages.leave_group import LeaveGroupRequest, MemberIdentity
 from schemas.messages.list_groups import ListedGroup, ListGroupsRequest
 from schemas.messages.offset_commit import OffsetCommitRequest, OffsetCommitRequestTopic
+from schemas.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 from schemas.messages.txn_offset_commit import TxnOffsetCommitRequest
 
 TYPE = "consumer"
-LONGEST_SHOWN = 10_000
-"""How many characters of a group id an error message may repeat; the message is at most 32767 bytes long."""
 
 
 class ConsumerShard:
     """The consumer groups of one partition of `__consumer_offsets`. Methods put what they do into a draft."""
 
-    __slots__ = ("_environment", "_store")
+    __slots__ = ("_classic", "_environment", "_store")
 
-    def __init__(self, store: ConsumerGroups, environment: Environment) -> None:
+    def __init__(
+        self, store: ConsumerGroups, classic_groups: dict[str, ClassicGroup], environment: Environment
+    ) -> None:
+        """classic_groups: those of the same shard. No id is in both."""
         self._store = store
+        self._classic = classic_groups
         self._environment = environment
 
     @property
@@ -86,17 +97,14 @@ class ConsumerShard:
 
     # ---- requests
 
-    def heartbeat(
-        self, draft: Draft, classic_groups: dict[str, ClassicGroup], caller: Caller, asked: MemberHeartbeat
-    ) -> None:
-        """See `heartbeat` and `waiting`. classic_groups: those of the same shard."""
+    def heartbeat(self, draft: Draft, caller: Caller, asked: MemberHeartbeat) -> None:
+        """See `heartbeat` and `waiting`."""
         request = asked.request
         try:
-            response = self._heartbeat(draft, classic_groups, caller, asked)
+            it, response = self._heartbeat(draft, caller, asked)
         except Refused as refused:
             draft.reply(caller.token, _refusal(refused))
             return
-        it = self._writing(draft, self.groups[request.group_id])
         member_id = response.member_id
         assert member_id is not None
         self._answer_parked(it, member_id)
@@ -132,6 +140,7 @@ class ConsumerShard:
             return
         caller, request, visible, patience = parked
         try:
+            known_member(it.group, member_id)
             checked = check(it, caller, request)
             response = heartbeat(it, checked, request, visible, interval_ms(it, patience))
         except Refused as refused:
@@ -139,28 +148,43 @@ class ConsumerShard:
         it.draft.reply(caller.token, response)
 
     def _heartbeat(
-        self, draft: Draft, classic_groups: dict[str, ClassicGroup], caller: Caller, asked: MemberHeartbeat
-    ) -> ConsumerGroupHeartbeatResponse:
+        self, draft: Draft, caller: Caller, asked: MemberHeartbeat
+    ) -> tuple[Writing, ConsumerGroupHeartbeatResponse]:
         request, group_id = asked.request, asked.group_id
-        group, classic = self.groups.get(group_id), classic_groups.get(group_id)
+        group, classic = self.groups.get(group_id), self._classic.get(group_id)
         if group is not None and request.member_epoch < JOINS:
-            return leave(self._writing(draft, group), request)
-        if group is None and request.member_epoch == JOINS:
-            _check_upgrade(classic)
-        elif group is None:
+            it = self._writing(draft, group)
+            return it, leave(it, request)
+        if group is None and request.member_epoch != JOINS:
             raise _no_group(group_id, classic, joins_or_stays=request.member_epoch > JOINS)
-        it = self._writing(draft, group or self._store.new_group(group_id))
-        checked = check(it, caller, request)
-        if classic is not None:
+        if classic is None:
+            it = self._writing(draft, group or self._store.new_group(group_id))
+            checked = check(it, caller, request)
+        else:
+            it, checked = self._upgrade(draft, classic, caller, request)
+        return it, heartbeat(it, checked, request, asked.visible, interval_ms(it, asked.patience))
+
+    def _upgrade(
+        self, draft: Draft, classic: ClassicGroup, caller: Caller, request: ConsumerGroupHeartbeatRequest
+    ) -> tuple[Writing, Checked]:
+        """Put a consumer group in the place of a classic one, if the request will not be refused."""
+        it = self._writing(draft, self._store.new_group(classic.group_id))
+        if classic.state is State.EMPTY:
+            checked = check(it, caller, request)
             draft.cancel_all(classic)
             draft.forget_group(classic)
-            del classic_groups[group_id]
-        return heartbeat(it, checked, request, asked.visible, interval_ms(it, asked.patience))
+        else:
+            converted = convert(classic, draft.settings, self._environment.topics)
+            checked = check(self._writing(draft, converted.group), caller, request)
+            upgrade(it, classic, converted)
+        del self._classic[classic.group_id]
+        return it, checked
 
-    def describe(self, request: DescribeConsumerGroup, classic: ClassicGroup | None) -> DescribedGroup:
-        """See `describe`. classic: the classic group with that id."""
+    def describe(self, request: DescribeConsumerGroup) -> DescribedGroup:
+        """See `describe`."""
         group = self.groups.get(request.group_id)
         if group is None:
+            classic = self._classic.get(request.group_id)
             refused = _no_group(request.group_id, classic, joins_or_stays=False)
             return DescribedGroup(
                 group_id=request.group_id, error_code=refused.error, error_message=refused.message
@@ -193,16 +217,36 @@ class ConsumerShard:
         self._writing(draft, group).delete_group()
         return DeletableGroupResult(group_id=group_id)
 
-    def give_way(self, draft: Draft, request: JoinGroupRequest) -> ErrorCode:
-        """Delete an empty group whose place a classic group is to take, unless the JoinGroup will be refused.
-        Return the error for a member that wants to join a group with members.
+    def join_group(self, draft: Draft, caller: Caller, request: JoinGroupRequest) -> bool:
+        """Answer a classic member that joins a consumer group; see `classic_member`. Return False if the
+        group is empty: then a classic group takes its place, unless the JoinGroup will be refused.
         """
         group = self.groups[request.group_id]
-        if group.state is not GroupState.EMPTY:
-            return ErrorCode.INCONSISTENT_GROUP_PROTOCOL
-        if not request.member_id:
-            self._writing(draft, group).delete_group()
-        return ErrorCode.NONE
+        it = self._writing(draft, group)
+        if group.state is GroupState.EMPTY:
+            if not request.member_id:
+                it.delete_group()
+            return False
+        try:
+            answer = join(it, caller, request)
+        except Refused as refused:
+            answer = JoinGroupResponse(error_code=refused.error)
+        draft.reply(caller.token, answer)
+        self._release_changed(it)
+        return True
+
+    def sync_group(self, draft: Draft, caller: Caller, request: SyncGroupRequest) -> None:
+        """Answer a classic member; see `classic_member`."""
+        try:
+            answer = sync(self._writing(draft, self.groups[request.group_id]), request, caller.api_version)
+        except Refused as refused:
+            answer = SyncGroupResponse(error_code=refused.error)
+        draft.reply(caller.token, answer)
+
+    def classic_heartbeat(self, draft: Draft, caller: Caller, request: HeartbeatRequest) -> None:
+        """Answer a classic member; see `classic_member`."""
+        it = self._writing(draft, self.groups[request.group_id])
+        draft.reply(caller.token, HEARTBEATS[classic_heartbeat(it, request)])
 
     def leave_group(self, draft: Draft, caller: Caller, request: LeaveGroupRequest) -> None:
         """Remove the members that an administrator names, all in one step."""
@@ -301,21 +345,11 @@ class ConsumerShard:
         assign(it)
 
     def _writing(self, draft: Draft, group: ConsumerGroup) -> Writing:
-        return Writing(draft, self._store, self._environment, group)
+        return Writing(draft, self._store, self._classic, self._environment, group)
 
 
 def _refusal(refused: Refused) -> ConsumerGroupHeartbeatResponse:
     return ConsumerGroupHeartbeatResponse(error_code=refused.error, error_message=refused.message)
-
-
-def _check_upgrade(classic: ClassicGroup | None) -> None:
-    """Refuse a heartbeat that joins a classic group with members."""
-    if classic is not None and classic.state is not State.EMPTY:
-        raise Refused(
-            ErrorCode.GROUP_ID_NOT_FOUND,
-            f"Cannot upgrade classic group {classic.group_id[:LONGEST_SHOWN]} to consumer group because "
-            "online upgrade is disabled.",
-        )
 
 
 def _no_group(group_id: str, classic: ClassicGroup | None, *, joins_or_stays: bool) -> Refused:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
+from kshim.coordination.groups.classic_group import ClassicGroup
 from kshim.coordination.groups.consumer.environment import Environment
 from kshim.coordination.groups.consumer.group import ConsumerGroup
 from kshim.coordination.groups.consumer.member import Member
@@ -46,13 +47,20 @@ class Writing:
     """One call about one group: its draft, the group, and what is around it."""
 
     def __init__(
-        self, draft: Draft, groups: ConsumerGroups, environment: Environment, group: ConsumerGroup
+        self,
+        draft: Draft,
+        groups: ConsumerGroups,
+        classic_groups: dict[str, ClassicGroup],
+        environment: Environment,
+        group: ConsumerGroup,
     ) -> None:
         self.draft = draft
         self.environment = environment
         self.group = group
         self.now_ms = draft.now_ms
         self.settings = draft.settings
+        self.classic_groups = classic_groups
+        """The classic groups of the shard by their ids; a group that is converted moves there."""
         self._groups = groups
 
     # ---- records

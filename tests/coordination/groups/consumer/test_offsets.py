@@ -238,17 +238,6 @@ class TestDeletes:
 
 
 class TestExpiry:
-    def test_161_offsets_expire_some_time_after_their_commit(self) -> None:
-        world = running()
-        commit(world, "m", 10)
-        commit(world, "m", 10, topic="bar")
-        for _ in range(8):
-            world.advance(DAY_MS // 2)
-            world.heartbeat("m", 10)
-        world.group().partition_epochs._epochs.clear()
-        offsets = world.coordinator._shards[0].hard_state.offsets
-        assert set(offsets[G]) == {("foo", 0), ("bar", 0)}
-
     def test_161_of_topics_that_nobody_subscribes_to(self) -> None:
         world = empty()
         commit(world, "", -1)

@@ -1,4 +1,4 @@
-"""Requests of classic members and administrators to consumer groups; cases 122, 123, 130 and 154."""
+"""Requests of classic members and administrators to consumer groups; cases 122, 123, 130, 149 and 154."""
 
 from __future__ import annotations
 
@@ -96,12 +96,6 @@ class TestOtherRequests:
         beat = HeartbeatRequest(group_id=G, generation_id=10, member_id="a")
         assert world.ask(beat, 4).error_code == UNKNOWN
 
-    def test_139_a_classic_member_cannot_join(self) -> None:
-        world = three()
-        assert join(world) == ErrorCode.INCONSISTENT_GROUP_PROTOCOL
-        assert join(world, "a") == ErrorCode.INCONSISTENT_GROUP_PROTOCOL
-        assert world.records == ()
-
     @pytest.mark.parametrize("version", [3, 9])
     def test_130_an_empty_group_gives_way(self, version: int) -> None:
         world = World(Given(10))
@@ -119,14 +113,9 @@ class TestOtherRequests:
 
 
 class TestClassicGroups:
-    def test_122_a_group_with_members_stays(self) -> None:
+    def test_122_heartbeats_of_members_that_do_not_join(self) -> None:
         world = World()
         join(world, version=3)
-        error, message = error_of(world.join("m", "foo"))
-        assert error is ErrorCode.GROUP_ID_NOT_FOUND
-        assert message == (
-            "Cannot upgrade classic group g to consumer group because online upgrade is disabled."
-        )
         assert error_of(world.heartbeat("m", 5))[1] == "Group g is not a consumer group."
         assert error_of(world.heartbeat("m", -1))[1] == "Group g is not a consumer group."
         assert world.groups() == {}
