@@ -214,7 +214,7 @@ def test_strange_records_at_the_upstream_cost_no_group_its_coordinator(
     assert committer.commit(1)
     shard = shard_of(f"g-{made}")
     for batch in strange_batches():
-        data = PartitionProduceData(index=shard, records=batch.data)
+        data = PartitionProduceData(index=shard, records=batch)
         topic = TopicProduceData(name=TOPIC, partition_data=(data,))
         answer = wire(kafka).ask(9, ProduceRequest(acks=-1, timeout_ms=5000, topic_data=(topic,)))
         assert answer.responses[0].partition_responses[0].error_code == ErrorCode.NONE

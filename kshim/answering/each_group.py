@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Sequence
-from typing import Any, TypeVar
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 from kshim.answering.views import AnyView
 from kshim.callers import RequestContext
-from kshim.turns.promise import run, settled
+from kshim.turns.promise import Runnable, run, settled
 from kshim.turns.slices import AnswerElements, each_once, in_slices
 
 GROUP_US = 50
@@ -21,7 +21,7 @@ async def ask_each_group(
     broker: AnyView,
     context: RequestContext,
     asked: Sequence[T],
-    ask: Callable[[T], Coroutine[Any, Any, R]],
+    ask: Callable[[T], Runnable[R]],
     group_id: Callable[[T], str] = str,
     elements: Callable[[R], int] = lambda _: 0,
 ) -> list[R]:

@@ -7,7 +7,7 @@ any other (`Connection`, `Unread`).
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
@@ -24,7 +24,7 @@ from kshim.network.dispatch import (
 from kshim.storage.clock import TimerClock
 from kshim.turns import Turn
 from kshim.turns.aside import Aside
-from kshim.turns.promise import Promise, run, settled
+from kshim.turns.promise import Promise, Runnable, run, settled
 from kshim.turns.unread import MAX_ANSWER_ELEMENTS, Unread
 from schemas.api_key import ApiKey, api_title
 from schemas.error_code import ErrorCode
@@ -260,7 +260,7 @@ async def _taken_in(request: Request[B], ms: float) -> Reply:
     return await request.perform()
 
 
-_DOES: dict[type, Callable[[Request[Any], Any], Coroutine[Any, Any, Reply]]] = {
+_DOES: dict[type, Callable[[Request[Any], Any], Runnable[Reply]]] = {
     Error: _error,
     Delay: _delay,
     Drop: _drop,

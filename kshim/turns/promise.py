@@ -95,12 +95,14 @@ Answer: TypeAlias = T | Promise[T]
 """An answer, or the promise of one."""
 Awaited: TypeAlias = Promise[Any] | Deferred[Any]
 """What a coroutine may wait for."""
+Runnable: TypeAlias = Coroutine[Awaited, object, T]
+"""A coroutine that `run` can run."""
 
 
 class _Running(Promise[T]):
     """The promise of a coroutine's result."""
 
-    def __init__(self, coroutine: Coroutine[Awaited, object, T], awaited: Awaited) -> None:
+    def __init__(self, coroutine: Runnable[T], awaited: Awaited) -> None:
         self._coroutine = coroutine
         if isinstance(awaited, Promise):
             awaited.listen(self._go_on)
@@ -135,7 +137,7 @@ class _Running(Promise[T]):
             do()
 
 
-def run(coroutine: Coroutine[Awaited, object, T]) -> Answer[T]:
+def run(coroutine: Runnable[T]) -> Answer[T]:
     """Run a coroutine. Return its result, or the promise of it if the coroutine waits.
 
     Raises what the coroutine raises before it waits.
@@ -154,7 +156,7 @@ async def settled(answer: T | Awaitable[T]) -> T:
     return answer
 
 
-async def together(coroutines: Iterable[Coroutine[Awaited, object, T]]) -> list[T]:
+async def together(coroutines: Iterable[Runnable[T]]) -> list[T]:
     """Run coroutines side by side, and return their results in order."""
     answers = [run(each) for each in coroutines]
     return [await settled(each) for each in answers]

@@ -8,7 +8,7 @@ Clients do not see the twin. It is deleted with its group.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from typing import Any
 
 from kshim.callers import RequestContext
@@ -16,7 +16,7 @@ from kshim.callers.once import Once
 from kshim.coordination.group_runtime import GroupRuntime
 from kshim.coordination.groups.refusals import DeleteGroup, DescribeGroup, StableOffsetFetch
 from kshim.coordination.groups.states import State
-from kshim.turns.promise import run, settled
+from kshim.turns.promise import Runnable, run, settled
 from kshim.upstream.link import LinkError
 from kshim.upstream.topics import Topics
 from kshim.upstream.upstream_groups import DELETE, DESCRIBE, FETCH, FETCH_STABLE, Question, UpstreamGroups
@@ -61,7 +61,7 @@ class MergedGroups:
         self._topics = topics
         self._once = once
         self._has_twins = has_twins
-        self._merges: dict[type, Callable[[RequestContext, Any], Coroutine[Any, Any, Any]]] = {
+        self._merges: dict[type, Callable[[RequestContext, Any], Runnable[object]]] = {
             DescribeGroup: self._describe,
             DeleteGroup: self._delete,
             OffsetDeleteRequest: self._delete_offsets,
