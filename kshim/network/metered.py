@@ -17,7 +17,6 @@ from kshim.quotas.account import Account
 from kshim.turns.promise import run, settled
 from schemas.api_key import ApiKey
 from schemas.message import Value
-from schemas.messages.produce import ProduceRequest
 
 logger = logging.getLogger(__name__)
 
@@ -40,7 +39,8 @@ def metered(function: ApiFunction, api_key: int, size: int) -> ApiFunction:
         context.account = account
         if api_key == ApiKey.PRODUCE:
             account.produced(size)
-        counts_time = not isinstance(request, ProduceRequest) or request.acks != NO_REPLY
+        # Only a Produce has acks. Its class is not imported before a client produces.
+        counts_time = getattr(request, "acks", None) != NO_REPLY
         return _counted(broker, context, account, counts_time, function(broker, context, request))
 
     return perform

@@ -236,7 +236,7 @@ def producer(base_offset: int, transaction_start: int = NO_TRANSACTION) -> bytes
         ),
         (
             lambda directory: directory.append(
-                encode([Record(0, 1, b"\x00\x07junk", b""), Record(1, 1, b"\0", b"")]), directory.offsets_no
+                encode([Record(0, 1, b"\x00\x63junk", b""), Record(1, 1, b"\0", b"")]), directory.offsets_no
             ),
             ["__consumer_offsets-7 at offset 2: the record cannot be read: *"],
         ),

@@ -108,6 +108,7 @@ KAFKA_4_2 = {
     "RemoveRaftVoter": (0, 0),
     "ListConfigResources": (0, 1),
     "DescribeTopicPartitions": (0, 0),
+    "ConsumerGroupDescribe": (0, 1),
     "ConsumerGroupHeartbeat": (0, 1),
     "ShareGroupHeartbeat": (1, 1),
     "StreamsGroupHeartbeat": (0, 0),
@@ -272,7 +273,7 @@ def test_a_late_fault_of_ours_names_the_request(late: Any, monkeypatch: pytest.M
         (header(4, 0), "LeaderAndIsr (4) v0: not served"),
         (
             header(12, 5, flexible=True),
-            "asks for Heartbeat (12) v5, but only versions 0 to 4 are served: let the",
+            "asks for Heartbeat (12) v5, but only versions 0 to 4 are served: the cli",
         ),
         (header(12, -1), "asks for Heartbeat (12) v-1, but only versions 0 to 4 are served: upgr"),
         (header(0, 2), "asks for Produce (0) v2, but only versions 3 to 13 are served: upgrade"),
@@ -351,18 +352,19 @@ def test_api_versions_before_v3(version: int) -> None:
     )
 
 
-SUPPORTED = "00 1a 02" + compact(b"transaction.version").hex() + "0000 0002 00"
+GROUPS, TRANSACTIONS = compact(b"group.version").hex(), compact(b"transaction.version").hex()
+SUPPORTED = f"00 2d 03 {GROUPS} 0000 0001 00 {TRANSACTIONS} 0000 0002 00"
 EPOCH = "01 08 0000000000000001"
-FINALIZED = "02 1a 02" + compact(b"transaction.version").hex() + "0002 0002 00"
+FINALIZED = f"02 2d 03 {GROUPS} 0001 0001 00 {TRANSACTIONS} 0002 0002 00"
 
 
 @pytest.mark.parametrize(
     ("version", "features"), [(3, f"02 {EPOCH} {FINALIZED}"), (4, f"03 {SUPPORTED} {EPOCH} {FINALIZED}")]
 )
-def test_api_versions_from_v3_announces_that_each_transaction_has_an_epoch(
+def test_api_versions_from_v3_announces_groups_of_the_consumer_protocol_and_an_epoch_for_each_transaction(
     version: int, features: str
 ) -> None:
-    """It is supported from level 0 on, which only v4 can express."""
+    """Both features are supported from level 0 on, which only v4 can express."""
     frame = header(18, version, flexible=True) + compact(b"apache-kafka-java") + compact(b"4.2.0") + b"\0"
     entries = "".join(
         f"{key:04x}{versions[0]:04x}{versions[-1]:04x}00"
