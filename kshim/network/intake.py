@@ -33,7 +33,7 @@ class Sender(Hashable, Protocol):
         """Receive again, unless there is another reason to wait."""
 
     def refuse_slow(self, why: str) -> None:
-        """Close, because others wait."""
+        """Close the connection, because others wait for its memory."""
 
 
 class Intake:

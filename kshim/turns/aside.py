@@ -146,6 +146,6 @@ class AsideThreads:
         return self._long.run(function, client)
 
     def stop(self) -> None:
-        """End the threads after what they are doing. What is queued is done too, but nobody hears of it."""
+        """End the threads once their queued jobs are done. The results of those jobs are dropped."""
         self._short.stop()
         self._long.stop()

@@ -101,7 +101,7 @@ class Unread:
         return max(LEAST_ANSWER_BYTES, most)
 
     def taken(self, taken_bytes: int) -> None:
-        """Count what was taken from the log until others have had their turn."""
+        """Count bytes taken from the log, until other clients have had their turn."""
         if taken_bytes <= LEAST_ANSWER_BYTES:
             return
         if not self._taken_bytes:

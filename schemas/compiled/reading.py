@@ -179,7 +179,7 @@ class Reading(Text, Generic[T]):
 
     @contextmanager
     def present(self, wire: primitives.Counted, count: str, target: str, path: str) -> Iterator[None]:
-        """A block that is run for a value other than null. Before it, null is assigned or refused."""
+        """Open a block that runs for a value other than null. The code before it assigns or refuses null."""
         place = [(path, 0)]
         low = 1 if wire.is_compact else 0
         if wire.is_nullable:

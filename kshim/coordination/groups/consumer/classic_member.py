@@ -144,7 +144,7 @@ class _Found(NamedTuple):
 
 
 def _find(group: ConsumerGroup, member_id: str, request: JoinGroupRequest, is_new: bool) -> _Found:
-    """The member that joins, and the static member whose place it takes. Any id may be a new one."""
+    """Return the member that joins, and the static member that it replaces. An unknown id is a new member."""
     instance_id = request.group_instance_id
     if instance_id is None:
         return _Found(group.members.get(member_id) or Member(member_id))
