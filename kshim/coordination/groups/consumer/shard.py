@@ -45,7 +45,7 @@ from schemas.messages.heartbeat import HeartbeatRequest
 from schemas.messages.join_group import JoinGroupRequest, JoinGroupResponse
 from schemas.messages.leave_group import LeaveGroupRequest, MemberIdentity
 from schemas.messages.list_groups import ListedGroup, ListGroupsRequest
-from schemas.messages.offset_commit import OffsetCommitRequest, OffsetCommitRequestTopic
+from schemas.messages.offset_commit import OffsetCommitRequest
 from schemas.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 from schemas.messages.txn_offset_commit import TxnOffsetCommitRequest
 
@@ -265,7 +265,7 @@ class ConsumerShard:
     def check_commit(self, draft: Draft, caller: Caller, request: OffsetCommitRequest) -> ErrorCode:
         """See `check_commit`."""
         epoch = request.generation_id_or_member_epoch
-        partitions = _written(draft, request)
+        partitions = self._written(draft, request)
         return check_commit(
             self.groups[request.group_id], request.member_id, epoch, caller.api_version, partitions
         )
@@ -278,7 +278,7 @@ class ConsumerShard:
             request.group_instance_id,
             request.generation_id,
             caller.api_version,
-            _written(draft, request),
+            self._written(draft, request),
         )
 
     def expire(
@@ -344,6 +344,18 @@ class ConsumerShard:
             refresh(it, is_bumped=False)
         assign(it)
 
+    def _written(
+        self, draft: Draft, request: OffsetCommitRequest | TxnOffsetCommitRequest
+    ) -> Iterator[tuple[TopicId, int]]:
+        """The partitions whose offsets would be written: those whose metadata is not too long."""
+        limit = draft.settings.offset_metadata_max_bytes
+        for topic in request.topics:
+            known = self._environment.topics.named(topic.name)
+            topic_id = NO_ID if known is None else known.topic_id
+            for partition in topic.partitions:
+                if not too_long(partition.committed_metadata, limit):
+                    yield topic_id, partition.partition_index
+
     def _writing(self, draft: Draft, group: ConsumerGroup) -> Writing:
         return Writing(draft, self._store, self._classic, self._environment, group)
 
@@ -371,19 +383,6 @@ def _named(group: ConsumerGroup, identity: MemberIdentity) -> Member | ErrorCode
     if identity.member_id and identity.member_id != holder.member_id:
         return ErrorCode.FENCED_INSTANCE_ID
     return holder
-
-
-def _written(
-    draft: Draft, request: OffsetCommitRequest | TxnOffsetCommitRequest
-) -> Iterator[tuple[TopicId, int]]:
-    """The partitions whose offsets would be written: those whose metadata is not too long."""
-    limit = draft.settings.offset_metadata_max_bytes
-    for topic in request.topics:
-        named = topic.topic_id if isinstance(topic, OffsetCommitRequestTopic) else NO_ID
-        topic_id = named if named.int else draft.topic_id_of(topic.name)
-        for partition in topic.partitions:
-            if not too_long(partition.committed_metadata, limit):
-                yield topic_id, partition.partition_index
 
 
 def _always(member: Member) -> bool:

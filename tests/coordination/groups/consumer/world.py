@@ -222,8 +222,7 @@ class World:
             self.settings,
             lambda prefix: f"{prefix}-{new_id()}",
             self.partitions,
-            lambda name: IDS.get(name, UUID(int=0)),
-            environment,
+            environment=environment,
         )
 
     def reload(self) -> None:
