@@ -1,4 +1,4 @@
-"""The API keys of Apache Kafka 4.2. Every request of Kafka has one, even if kshim does not serve it.
+"""The API keys of Apache Kafka 4.4. Every request of Kafka has one, even if kshim does not serve it.
 
 4 to 7 belonged to brokers with ZooKeeper; no version of them is left.
 """
@@ -104,6 +104,8 @@ class ApiKey(IntEnum):
     DESCRIBE_SHARE_GROUP_OFFSETS = 90
     ALTER_SHARE_GROUP_OFFSETS = 91
     DELETE_SHARE_GROUP_OFFSETS = 92
+    STREAMS_GROUP_TOPOLOGY_DESCRIPTION_UPDATE = 93
+    UNREGISTER_CONTROLLER = 94
 
     @property
     def title(self) -> str:

@@ -1,4 +1,4 @@
-"""The error codes of Apache Kafka 4.2, by Kafka's names."""
+"""The error codes of Apache Kafka 4.4, by Kafka's names."""
 
 from enum import IntEnum
 from typing import Final
@@ -149,6 +149,9 @@ class ErrorCode(IntEnum):
     STREAMS_INVALID_TOPOLOGY_EPOCH = 131
     STREAMS_TOPOLOGY_FENCED = 132
     SHARE_SESSION_LIMIT_REACHED = 133
+    GROUP_DELETION_FAILED = 134
+    STREAMS_TOPOLOGY_DESCRIPTION_UPDATE_FAILED = 135
+    CONTROLLER_ID_NOT_REGISTERED = 136
 
 
 _RETRIABLE: Final = frozenset(

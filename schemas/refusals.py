@@ -149,7 +149,7 @@ REFUSALS: Final[Mapping[ApiKey, tuple[Refusal, ...]]] = {
         )._replace(field="partition_error_code"),
     ),
     ApiKey.WRITE_TXN_MARKERS: (within(each("markers", "markers", "producer_id"), _BY_NAME, _INDEXES),),
-    ApiKey.TXN_OFFSET_COMMIT: (within(_BY_NAME, _PARTITIONS),),
+    ApiKey.TXN_OFFSET_COMMIT: (within(_BY_NAME_OR_ID, _PARTITIONS),),
     ApiKey.CREATE_ACLS: (within(each("results", "creations")),),
     ApiKey.DELETE_ACLS: (within(each("filter_results", "filters")),),
     ApiKey.DESCRIBE_CONFIGS: (within(each("results", "resources", "resource_type", "resource_name")),),

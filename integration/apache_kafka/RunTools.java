@@ -3,9 +3,9 @@ import java.io.ByteArrayOutputStream;
 import java.io.InputStreamReader;
 import java.io.PrintStream;
 import java.lang.reflect.InvocationTargetException;
+import java.lang.reflect.Proxy;
 import java.util.Arrays;
 import java.util.Base64;
-import org.apache.kafka.common.utils.Exit;
 
 /** Runs the main methods of tools in one JVM: each line on stdin is one run, and gets one line on stdout.
  *
@@ -23,8 +23,7 @@ public class RunTools {
 
     public static void main(String[] args) throws Exception {
         PrintStream answers = System.out;
-        Exit.setExitProcedure((status, message) -> { throw new Exited(status, message); });
-        Exit.setHaltProcedure((status, message) -> { throw new Exited(status, message); });
+        throwInsteadOfExits();
         BufferedReader asked = new BufferedReader(new InputStreamReader(System.in));
         for (String line = asked.readLine(); line != null; line = asked.readLine()) {
             ByteArrayOutputStream printed = new ByteArrayOutputStream();
@@ -36,6 +35,21 @@ public class RunTools {
             answers.println(status + "\t" + Base64.getEncoder().encodeToString(printed.toByteArray()));
             answers.flush();
         }
+    }
+
+    /** Makes Kafka's own class for exits throw. Kafka 4.4 has moved it. */
+    static void throwInsteadOfExits() throws Exception {
+        Class<?> exit;
+        try {
+            exit = Class.forName("org.apache.kafka.common.utils.internals.Exit");
+        } catch (ClassNotFoundException before44) {
+            exit = Class.forName("org.apache.kafka.common.utils.Exit");
+        }
+        Class<?> procedure = Class.forName(exit.getName() + "$Procedure");
+        Object thrower = Proxy.newProxyInstance(exit.getClassLoader(), new Class<?>[] {procedure},
+            (self, method, given) -> { throw new Exited((Integer) given[0], (String) given[1]); });
+        exit.getMethod("setExitProcedure", procedure).invoke(null, thrower);
+        exit.getMethod("setHaltProcedure", procedure).invoke(null, thrower);
     }
 
     static int run(String[] words) throws Exception {

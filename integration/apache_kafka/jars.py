@@ -7,7 +7,7 @@ from pathlib import Path
 
 from integration.support.java import fetch_jars
 
-VERSION = os.environ.get("KSHIM_TEST_KAFKA") or "4.2.0"
+VERSION = os.environ.get("KSHIM_TEST_KAFKA") or "4.4.0"
 """The version that tests compare with."""
 RELEASE = ".".join(VERSION.split(".")[:2])
 POM = Path(__file__).with_name("pom.xml")

@@ -7,9 +7,12 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
+from integration.apache_kafka.jars import RELEASE
+
 SOURCE = Path(__file__).with_name("RunTools.java")
 CONSUMER_GROUPS = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
 CONSOLE_CONSUMER = "org.apache.kafka.tools.consumer.ConsoleConsumer"
+CONFIGS = ("org.apache.kafka.tools" if RELEASE >= "4.4" else "kafka.admin") + ".ConfigCommand"
 TOPICS = "org.apache.kafka.tools.TopicCommand"
 
 

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
+from integration.apache_kafka.jars import VERSION
 from integration.clients.security.cells import CELLS, KEYSTORE_PASSWORD, PASSWORD, USER, Cell
 from integration.clients.security.world import Secured, secured
 from integration.differential.stories.sasl_settings import MODULES
@@ -27,7 +28,7 @@ SETTINGS: Final = {
 @contextmanager
 def upstream(directory: Path, certificates: Path) -> Iterator[Secured]:
     """Apache Kafka, until the block ends."""
-    with secured("Apache Kafka 4.2.0", directory, certificates, SETTINGS) as found:
+    with secured(f"Apache Kafka {VERSION}", directory, certificates, SETTINGS) as found:
         yield found
         found.server.kill()
 

@@ -126,11 +126,11 @@ async def _each(
 def _error(kind: int, operation: AclOperation) -> tuple[ErrorCode, str | None]:
     """The error and message for refused entries of one type.
 
-    When a logger is altered, there is no message.
+    When a broker or a logger is altered, there is no message.
     """
     resource = _KINDS.get(kind, AclResource.CLUSTER)
-    is_altered_logger = kind == ResourceType.LOGGER and operation == AclOperation.ALTER_CONFIGS
-    return ERRORS[resource], None if is_altered_logger else MESSAGES[resource]
+    is_altered_broker = resource is AclResource.CLUSTER and operation == AclOperation.ALTER_CONFIGS
+    return ERRORS[resource], None if is_altered_broker else MESSAGES[resource]
 
 
 def _resource(entry: Entry) -> Resource | None:

@@ -1,4 +1,4 @@
-"""The rights that each API needs: the operations and resources that Apache Kafka 4.2 checks, in its order.
+"""The rights that each API needs: the operations and resources that Apache Kafka 4.4 checks, in its order.
 
 Most APIs need a right for the whole request (`whole`) or for each entry (`each`). The special rules of the
 others are in the modules about topics, groups, transactions, configs, lists and administration.
@@ -88,6 +88,7 @@ TABLE: Final[Mapping[ApiKey, tuple[Rule, ...]]] = {
     ApiKey.DESCRIBE_QUORUM: (whole(Need(DESCRIBE), message=FAILED),),
     ApiKey.UPDATE_FEATURES: (ALTERS,),
     ApiKey.UNREGISTER_BROKER: (ALTERS,),
+    ApiKey.UNREGISTER_CONTROLLER: (ALTERS,),
     ApiKey.ADD_RAFT_VOTER: (whole(Need(ALTER), message=FAILED),),
     ApiKey.REMOVE_RAFT_VOTER: (whole(Need(ALTER), message=FAILED),),
     # whoever asks

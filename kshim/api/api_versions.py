@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from kshim.answering.views import ClusterView
 
 FIRST_VERSION_WITH_MINIMUM_0 = 4
+ANY_NODE = -1
 MOST_CHARACTERS = 100
 """Most characters that are kept of the name and of the version of a client's software, for the log."""
 SUPPORTED_FEATURES = tuple(
@@ -63,6 +64,9 @@ def api_versions(
     if context.api_version >= 3:
         if not note_software(context.client, request):
             return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST)
+        error = not_as_expected(broker.cluster.cluster_id, broker.node_id, request)
+        if error is not ErrorCode.NONE:
+            return ApiVersionsResponse(error_code=error)
         context.stays_the_same = True
     return ApiVersionsResponse(
         api_keys=_announced(),
@@ -84,6 +88,16 @@ def note_software(client: Client | None, request: ApiVersionsRequest) -> bool:
     if client is not None:
         client.software = " ".join(software)[:MOST_CHARACTERS]
     return True
+
+
+def not_as_expected(cluster_id: str, node_id: int, request: ApiVersionsRequest) -> ErrorCode:
+    """REBOOTSTRAP_REQUIRED if the client expects another cluster or node behind this address (KIP-1242)."""
+    expects_cluster, expects_node = request.cluster_id is not None, request.node_id != ANY_NODE
+    if expects_cluster != expects_node:
+        return ErrorCode.INVALID_REQUEST
+    if not expects_node or (request.cluster_id, request.node_id) == (cluster_id, node_id):
+        return ErrorCode.NONE
+    return ErrorCode.REBOOTSTRAP_REQUIRED
 
 
 def unsupported(versions: range) -> ApiVersionsResponse:

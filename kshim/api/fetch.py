@@ -46,8 +46,6 @@ def fetch(broker: Broker, context: RequestContext, request: FetchRequest) -> Ans
     """
     by_topic_id = context.api_version >= FIRST_VERSION_BY_TOPIC_ID
     session = broker.fetch_sessions.open(request, by_topic_id, broker.now_ms())
-    if session is ErrorCode.UNKNOWN_SERVER_ERROR:
-        return _failed(request, by_topic_id)
     if isinstance(session, ErrorCode):
         return FetchResponse(error_code=session)
     epoch = session.epoch
@@ -61,7 +59,7 @@ def fetch(broker: Broker, context: RequestContext, request: FetchRequest) -> Ans
         reads.in_order()
         if session.epoch != epoch:  # another request of the session came while this one was waiting
             return FetchResponse(error_code=ErrorCode.INVALID_FETCH_SESSION_EPOCH, session_id=session.id)
-        if len(reads.unknown) > 1 and not session.goes_on and _lacks_an_id(reads):
+        if len(reads.unknown) > 1 and _lacks_an_id(reads):
             return _failed(request, by_topic_id)
         if context.account is not None:
             context.account.fetched(_size(context, session, reads))

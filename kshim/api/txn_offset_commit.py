@@ -4,7 +4,7 @@ Commits for existing partitions go to the group coordinator, once it is known th
 way. This module refuses the others. Up to v4 the client has added the group to its transaction with
 AddOffsetsToTxn, and the broker verifies that; from v5 on the broker adds the group (KIP-890). The transaction
 coordinator is asked once per transaction. After the transaction's first offset in the group's partition, the
-log knows it.
+log knows it. From v6 on topics are named by id (KIP-1319).
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ from schemas.messages.txn_offset_commit import (
 
 FIRST_VERSION_WITH_ABORTABLE = 4
 FIRST_VERSION_THAT_ADDS = 5
+FIRST_VERSION_WITH_TOPIC_IDS = 6
 
 OF_THE_GROUP = {
     ErrorCode.PRODUCER_FENCED: ErrorCode.INVALID_PRODUCER_EPOCH,
@@ -61,10 +62,16 @@ async def txn_offset_commit(
 async def _answer(
     broker: OffsetsView, context: RequestContext, request: TxnOffsetCommitRequest
 ) -> TxnOffsetCommitResponse:
+    by_id = context.api_version >= FIRST_VERSION_WITH_TOPIC_IDS
     known: list[TxnOffsetCommitRequestTopic] = []
     refused: list[TxnOffsetCommitResponseTopic] = []
     for named in request.topics:
-        _sort_out(named, broker.cluster.topics.get(named.name), known, refused)
+        topic = broker.cluster.topic_by_id(named.topic_id) if by_id else broker.cluster.topics.get(named.name)
+        if topic is None:
+            unknown = ErrorCode.UNKNOWN_TOPIC_ID if by_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            refused.append(_refused(named, named.partitions, unknown))
+        else:
+            _sort_out(replace(named, name=topic.name) if by_id else named, topic, known, refused)
     if not known:
         return TxnOffsetCommitResponse(topics=merged(refused))
     response = await _commit(broker, context, replace(request, topics=tuple(known)))
@@ -75,14 +82,14 @@ async def _answer(
 
 def _sort_out(
     named: TxnOffsetCommitRequestTopic,
-    topic: Topic | None,
+    topic: Topic,
     known: list[TxnOffsetCommitRequestTopic],
     refused: list[TxnOffsetCommitResponseTopic],
 ) -> None:
     """Divide the partitions of one topic into those that exist and those that do not."""
     exist, missing = divided(named.partitions, topic)
-    if missing or topic is None:
-        refused.append(_refused(named.name, missing, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
+    if missing:
+        refused.append(_refused(named, missing, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
     if exist:
         known.append(replace(named, partitions=exist))
 
@@ -129,15 +136,18 @@ def _error(response: AddPartitionsToTxnResponse, api_version: int) -> ErrorCode:
 
 def _all_refused(request: TxnOffsetCommitRequest, error: ErrorCode) -> TxnOffsetCommitResponse:
     return TxnOffsetCommitResponse(
-        topics=tuple(_refused(topic.name, topic.partitions, error) for topic in request.topics)
+        topics=tuple(_refused(topic, topic.partitions, error) for topic in request.topics)
     )
 
 
 def _refused(
-    name: str, partitions: Iterable[TxnOffsetCommitRequestPartition], error: ErrorCode
+    named: TxnOffsetCommitRequestTopic,
+    partitions: Iterable[TxnOffsetCommitRequestPartition],
+    error: ErrorCode,
 ) -> TxnOffsetCommitResponseTopic:
     return TxnOffsetCommitResponseTopic(
-        name=name,
+        name=named.name,
+        topic_id=named.topic_id,
         partitions=tuple(
             TxnOffsetCommitResponsePartition(partition_index=partition.partition_index, error_code=error)
             for partition in partitions

@@ -40,8 +40,8 @@ class ClaimRules:
     principal_claim: str = "sub"
     scope_claim: str = "scope"
     required_scope: Sequence[str] = ()
-    audiences: Sequence[str] = ()
-    """A signed token must be for one of these audiences. If there are none, it must name no audience."""
+    audiences: Sequence[str] | None = None
+    """A signed token must be for one of these audiences; None for any."""
     issuer: str | None = None
     is_signed: bool = False
     """True if the rules for signed tokens count: such a token must say when it was issued, must have begun
@@ -72,7 +72,7 @@ class ClaimRules:
         begins_s = _number(claims, "nbf", is_required=False)
         if begins_s is not None and 1000 * begins_s > now_ms + self.clock_skew_ms:
             raise TokenRefused("it is not valid yet")
-        if (self.audiences or "aud" in claims) and not set(_texts(claims.get("aud"))) & set(self.audiences):
+        if self.audiences is not None and not set(_texts(claims.get("aud"))) & set(self.audiences):
             raise TokenRefused("it is for another audience")
         if self.issuer is not None and claims.get("iss") != self.issuer:
             raise TokenRefused("it is of another issuer")

@@ -36,7 +36,14 @@ _KAFKA_4_2: Final[Mapping[ApiKey, tuple[range, str]]] = {
     ApiKey.DELETE_SHARE_GROUP_OFFSETS: (range(1), _SHARE_GROUPS),
 }
 
-UNSERVED: Final[Mapping[str, Mapping[ApiKey, tuple[range, str]]]] = {"4.2": _KAFKA_4_2}
+_KAFKA_4_4: Final[Mapping[ApiKey, tuple[range, str]]] = {
+    **_KAFKA_4_2,
+    ApiKey.STREAMS_GROUP_HEARTBEAT: (range(2), _STREAMS_GROUPS),
+    ApiKey.STREAMS_GROUP_DESCRIBE: (range(2), _STREAMS_GROUPS),
+    ApiKey.STREAMS_GROUP_TOPOLOGY_DESCRIPTION_UPDATE: (range(1), _STREAMS_GROUPS),
+}
+
+UNSERVED: Final[Mapping[str, Mapping[ApiKey, tuple[range, str]]]] = {"4.2": _KAFKA_4_2, "4.4": _KAFKA_4_4}
 """For each version of Apache Kafka, and each API: the versions that Kafka announces, and why kshim lacks it.
 """
 

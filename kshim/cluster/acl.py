@@ -163,6 +163,8 @@ def refuse_acl(acl: Acl) -> Refusal | None:
             f"Could not parse principal from `{acl.principal}` (no colon is present separating the principal "
             "type from the principal name)"
         )
+    elif not acl.host:
+        fault = "Host pattern cannot be null or empty"
     return Refusal(ErrorCode.INVALID_REQUEST, fault) if fault else None
 
 

@@ -85,7 +85,7 @@ def _refuse_counts(new: NewTopic, node_ids: Collection[int]) -> Refusal | None:
             ErrorCode.INVALID_REPLICATION_FACTOR,
             f"Unable to replicate the partition {new.replication_factor} time(s): The target replication "
             f"factor of {new.replication_factor} cannot be reached because only {len(node_ids)} broker(s) "
-            "are registered.",
+            "are registered or some brokers have all their log directories cordoned.",
         )
     return None
 

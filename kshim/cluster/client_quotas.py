@@ -118,12 +118,14 @@ def _fault_in_quota(entity: Entity, key: str, value: float | None) -> str | None
     keys = _CONNECTION_RATE if entity[0][0] == IP else _RATES
     if key not in keys:
         return f"Invalid configuration key {key}"
+    if not math.isfinite(value):
+        return f"Quota {key} must be a finite number"
     if value <= 0:
         return f"Quota {key} must be greater than 0"
     most, kind = keys[key]
     if value > most:
         return f"Proposed value for {key} is too large for {kind}."
-    is_whole = math.isinf(most) or math.isnan(value) or value - math.trunc(value) <= _SMALLEST_FRACTION
+    is_whole = math.isinf(most) or value - math.trunc(value) <= _SMALLEST_FRACTION
     return None if is_whole else f"{key} cannot be a fractional value."
 
 

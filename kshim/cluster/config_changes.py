@@ -189,17 +189,19 @@ def _applied(
             assert each.value is not None
             after[each.name] = each.value
         elif definition is None or definition.type is not ConfigType.LIST:
-            return _not_a_list(change.resource_type, each)
+            return _not_a_list(change.resource_type, each, is_known=definition is not None)
         else:
             assert each.value is not None
             after[each.name] = _edited(each, after.get(each.name, definition.default) or "")
     return after
 
 
-def _not_a_list(resource_type: int, operation: ConfigOperation) -> Refusal:
+def _not_a_list(resource_type: int, operation: ConfigOperation, *, is_known: bool) -> Refusal:
     what = Operation(operation.operation).name
     message = f"Can't {what} to key {operation.name} because its type is not LIST."
-    if resource_type == ResourceType.BROKER:
+    if resource_type == ResourceType.BROKER and not is_known:
+        message = f"Unknown config name: {operation.name}"
+    elif resource_type == ResourceType.BROKER:
         message = f"Config value {what.lower()} is not allowed for config key: {operation.name}"
     return Refusal(ErrorCode.INVALID_CONFIG, message)
 
@@ -228,11 +230,11 @@ def _fault_in_dynamic_configs(configs: Mapping[str, str], *, is_for_all: bool) -
         elif name in BROKER_CONFIGS:
             by_update[BROKER_CONFIGS[name].update].append(name)
     if fixed := by_update[Update.NEVER]:
-        return f"Cannot update these configs dynamically: Set({', '.join(fixed)})"
+        return f"Cannot update these configs dynamically: [{', '.join(fixed)}]"
     if of_listeners := by_update[Update.LISTENER]:
         return (
             "These security configs can be dynamically updated only per-listener using the listener prefix: "
-            f"HashSet({', '.join(of_listeners)})"
+            f"[{', '.join(of_listeners)}]"
         )
     faults = (DYNAMIC_CONFIGS[name].fault(text) for name, text in configs.items() if name in DYNAMIC_CONFIGS)
     if fault := next(filter(None, faults), None):
@@ -240,6 +242,6 @@ def _fault_in_dynamic_configs(configs: Mapping[str, str], *, is_for_all: bool) -
     if is_for_all and (of_one := by_update[Update.BROKER]):
         return (
             "Cannot update these configs at default cluster level, broker id must be specified: "
-            f"Set({', '.join(of_one)})"
+            f"[{', '.join(of_one)}]"
         )
     return None

@@ -92,7 +92,7 @@ def _described_property(name: str, synonyms: tuple[Setting, ...]) -> DescribedCo
         type=type_,
         synonyms=synonyms,
         doc=prop.doc if prop else _NO_EFFECT if row else None,
-        read_only=row is None or not row.dynamic,
+        read_only=name not in DYNAMIC_CONFIGS,
         is_sensitive=sensitive,
     )
 

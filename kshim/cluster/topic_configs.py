@@ -60,6 +60,8 @@ class LogConfig:
     """The values of the topic configs that a log uses."""
 
     max_message_bytes: int
+    max_record_bytes: int
+    """Most bytes of a record in a compressed batch (max.decompressed.message.bytes)."""
     log_append_time: bool
     timestamp_before_max_ms: int
     timestamp_after_max_ms: int
@@ -111,6 +113,7 @@ def log_config(configs: Mapping[str, str], broker: BrokerConfigs) -> LogConfig:
     policies = values.items("cleanup.policy")
     return LogConfig(
         max_message_bytes=values.number("max.message.bytes"),
+        max_record_bytes=values.number("max.decompressed.message.bytes"),
         log_append_time=values.text("message.timestamp.type") == "LogAppendTime",
         timestamp_before_max_ms=values.number("message.timestamp.before.max.ms"),
         timestamp_after_max_ms=values.number("message.timestamp.after.max.ms"),

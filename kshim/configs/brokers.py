@@ -1,4 +1,4 @@
-"""The broker properties of Apache Kafka 4.2, one row each: type, default, and where they may be changed.
+"""The broker properties of Apache Kafka 4.4, one row each: type, default, and where they may be changed.
 
 Most have no effect in kshim. They are known so that an existing server.properties loads, and so that tools
 that ask for a broker's configs, or change one, get an answer. To save time at the start, this module is
@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from enum import Enum
 
+from kshim.configs import java
 from kshim.configs.definition import (
     Check,
     ConfigType,
@@ -18,6 +19,7 @@ from kshim.configs.definition import (
     between,
     gzip_level,
     invalid,
+    no_empty_item,
     one_of,
 )
 from kshim.configs.java import LONG_MAX
@@ -45,6 +47,13 @@ class BrokerConfig(Definition):
 
     update: Update
     """The resources at which it may be changed while the broker runs (KIP-226)."""
+
+    def fault(self, text: str) -> str:
+        """What is wrong with `text` as a value that is set at run time; "" if nothing."""
+        items = java.items(java.trim(text)) if self.type is ConfigType.LIST else []
+        if len(set(items)) < len(items) and not self.repeats:
+            return f"Configuration '{self.name}' values must not be duplicated."
+        return Definition.fault(self, text)
 
     @property
     def dynamic(self) -> bool:
@@ -87,6 +96,8 @@ controller.quorum.auto.join.enable BOOLEAN false
 controller.quorum.bootstrap.servers LIST ""
 controller.quorum.election.backoff.max.ms INT 1000
 controller.quorum.election.timeout.ms INT 1000
+controller.quorum.fetch.max.bytes INT 1048576
+controller.quorum.fetch.snapshot.max.bytes INT 1048576
 controller.quorum.fetch.timeout.ms INT 2000
 controller.quorum.request.timeout.ms INT 2000
 controller.quorum.retry.backoff.ms INT 20
@@ -94,6 +105,7 @@ controller.quorum.voters LIST ""
 controller.quota.window.num INT 11
 controller.quota.window.size.seconds INT 1
 controller.socket.timeout.ms INT 30000
+cordoned.log.dirs LIST "" dynamic
 create.topic.policy.class.name CLASS -
 default.replication.factor INT 1
 delegation.token.expiry.check.interval.ms LONG 3600000
@@ -103,48 +115,69 @@ delegation.token.secret.key PASSWORD -
 delete.records.purgatory.purge.interval.requests INT 1
 delete.topic.enable BOOLEAN true
 early.start.listeners LIST -
+errors.deadletterqueue.auto.create.topics.enable BOOLEAN false dynamic
+errors.deadletterqueue.topic.name.prefix STRING dlq. dynamic
 fetch.max.bytes INT 57671680
 fetch.purgatory.purge.interval.requests INT 1000
+follower.fetch.last.tiered.offset.enable BOOLEAN false dynamic
+group.consumer.assignment.interval.ms INT 1000 dynamic 0..
 group.consumer.assignors LIST uniform,range
 group.consumer.heartbeat.interval.ms INT 5000
+group.consumer.max.assignment.interval.ms INT 15000
 group.consumer.max.heartbeat.interval.ms INT 15000
 group.consumer.max.session.timeout.ms INT 60000
 group.consumer.max.size INT 2147483647
 group.consumer.migration.policy STRING bidirectional
+group.consumer.min.assignment.interval.ms INT 0
 group.consumer.min.heartbeat.interval.ms INT 5000
 group.consumer.min.session.timeout.ms INT 45000
 group.consumer.session.timeout.ms INT 45000
 group.coordinator.append.linger.ms INT -1
+group.coordinator.background.threads INT 2
+group.coordinator.cached.buffer.max.bytes INT 1048588 dynamic 524288..
 group.coordinator.rebalance.protocols LIST classic,consumer,streams
 group.coordinator.threads INT 4
 group.initial.rebalance.delay.ms INT 3000
 group.max.session.timeout.ms INT 1800000
 group.max.size INT 2147483647
 group.min.session.timeout.ms INT 6000
+group.share.assignment.interval.ms INT 1000 dynamic 0..
 group.share.assignors LIST simple
 group.share.delivery.count.limit INT 5
 group.share.heartbeat.interval.ms INT 5000
+group.share.max.assignment.interval.ms INT 15000
+group.share.max.delivery.count.limit INT 10
 group.share.max.heartbeat.interval.ms INT 15000
+group.share.max.partition.max.record.locks INT 4000
 group.share.max.record.lock.duration.ms INT 60000
 group.share.max.session.timeout.ms INT 60000
 group.share.max.share.sessions INT 2000
 group.share.max.size INT 200
+group.share.min.assignment.interval.ms INT 0
+group.share.min.delivery.count.limit INT 2
 group.share.min.heartbeat.interval.ms INT 5000
+group.share.min.partition.max.record.locks INT 100
 group.share.min.record.lock.duration.ms INT 15000
 group.share.min.session.timeout.ms INT 45000
 group.share.partition.max.record.locks INT 2000
 group.share.record.lock.duration.ms INT 30000
 group.share.session.timeout.ms INT 45000
+group.streams.assignment.interval.ms INT 1000 dynamic 0..
+group.streams.assignors LIST sticky
 group.streams.heartbeat.interval.ms INT 5000
 group.streams.initial.rebalance.delay.ms INT 3000
+group.streams.max.assignment.interval.ms INT 15000
 group.streams.max.heartbeat.interval.ms INT 15000
 group.streams.max.session.timeout.ms INT 60000
 group.streams.max.size INT 2147483647
 group.streams.max.standby.replicas INT 2
+group.streams.min.assignment.interval.ms INT 0
 group.streams.min.heartbeat.interval.ms INT 5000
 group.streams.min.session.timeout.ms INT 45000
 group.streams.num.standby.replicas INT 0
+group.streams.rack.aware.assignment.tags LIST ""
 group.streams.session.timeout.ms INT 45000
+group.streams.topology.description.plugin.class CLASS -
 initial.broker.registration.timeout.ms INT 60000
 inter.broker.listener.name STRING -
 kafka.metrics.polling.interval.secs INT 10
@@ -181,6 +214,8 @@ log.message.timestamp.after.max.ms LONG 3600000 dynamic 0..
 log.message.timestamp.before.max.ms LONG 9223372036854775807 dynamic 0..
 log.message.timestamp.type STRING CreateTime dynamic CreateTime|LogAppendTime
 log.preallocate BOOLEAN false dynamic
+log.remote.copy.lag.bytes LONG -1 dynamic -1..
+log.remote.copy.lag.ms LONG 0 dynamic -1..
 log.retention.bytes LONG -1 dynamic
 log.retention.check.interval.ms LONG 300000
 log.retention.hours INT 168
@@ -196,6 +231,7 @@ max.connection.creation.rate INT 2147483647 dynamic connections
 max.connections INT 2147483647 dynamic connections
 max.connections.per.ip INT 2147483647 dynamic 0..
 max.connections.per.ip.overrides STRING "" dynamic per_ip
+max.decompressed.message.bytes INT 2147483639 dynamic 1..2147483639
 max.incremental.fetch.session.cache.slots INT 1000
 max.request.partition.size.limit INT 2000
 message.max.bytes INT 1048588 dynamic 0..
@@ -297,6 +333,8 @@ sasl.login.retry.backoff.max.ms LONG 10000
 sasl.login.retry.backoff.ms LONG 100
 sasl.mechanism.controller.protocol STRING GSSAPI
 sasl.mechanism.inter.broker.protocol STRING GSSAPI broker
+sasl.oauthbearer.allow.unverified.audience BOOLEAN false
+sasl.oauthbearer.allow.unverified.issuer BOOLEAN false
 sasl.oauthbearer.assertion.algorithm STRING RS256
 sasl.oauthbearer.assertion.claim.aud STRING -
 sasl.oauthbearer.assertion.claim.exp.seconds INT 300
@@ -328,6 +366,7 @@ sasl.server.max.receive.size INT 524288
 security.inter.broker.protocol STRING PLAINTEXT
 security.providers STRING -
 share.coordinator.append.linger.ms INT -1
+share.coordinator.cached.buffer.max.bytes INT 1048588 dynamic 524288..
 share.coordinator.load.buffer.size INT 5242880
 share.coordinator.snapshot.update.records.per.snapshot INT 500
 share.coordinator.state.topic.compression.codec INT 0
@@ -436,7 +475,13 @@ _CHECKS: dict[str, Check] = {
 }
 
 
-def _check(legal: str) -> Check:
+_ANY_LISTS = ("config.providers", "controller.quorum.bootstrap.servers")
+"""Lists whose items may be empty, or repeated."""
+
+
+def _check(type_: ConfigType, name: str, legal: str) -> Check:
+    if type_ is ConfigType.LIST and not legal and name not in _ANY_LISTS:
+        return no_empty_item
     if legal in _CHECKS:
         return _CHECKS[legal]
     low, dots, high = legal.partition("..")
@@ -451,9 +496,9 @@ def _row(line: str) -> BrokerConfig:
         name=name,
         type=ConfigType[type_],
         default=None if default == "-" else default.strip('"'),
-        check=_check(legal),
+        check=_check(ConfigType[type_], name, legal),
         update=Update(update),
-        repeats=name == "controller.quorum.bootstrap.servers",
+        repeats=name in _ANY_LISTS,
     )
 
 

@@ -143,6 +143,12 @@ class Config(ConsumerGroupsProperties):
     message_max_bytes: int = _int(
         1048588, "Largest record batch that a producer may send, in bytes, after compression.", low=0
     )
+    max_decompressed_message_bytes: int = _int(
+        2**31 - 9,
+        "Largest record in a compressed batch, in bytes, after decompression.",
+        low=1,
+        high=2**31 - 9,
+    )
     log_message_timestamp_type: str = _property(
         "CreateTime",
         one_of("CreateTime", "LogAppendTime"),
@@ -406,10 +412,14 @@ class Config(ConsumerGroupsProperties):
         "tokens are accepted, which anybody can make.",
     )
     sasl_oauthbearer_expected_audience: str = _property(
-        "", str, "Audiences of which a signed token must name one; if empty, it must name none."
+        "", str, "Audiences of which a signed token must name one."
     )
-    sasl_oauthbearer_expected_issuer: str = _property(
-        "", str, "Issuer that a signed token must name; any issuer if empty."
+    sasl_oauthbearer_allow_unverified_audience: bool = _property(
+        False, boolean, "If true, a signed token may be for any audience."
+    )
+    sasl_oauthbearer_expected_issuer: str = _property("", str, "Issuer that a signed token must name.")
+    sasl_oauthbearer_allow_unverified_issuer: bool = _property(
+        False, boolean, "If true, a signed token may be of any issuer."
     )
     sasl_oauthbearer_scope_claim_name: str = _property(
         "scope", str, "Name of the claim with a token's scope."

@@ -116,14 +116,19 @@ def between(low: float, high: float | None = None) -> Check:
     return check
 
 
+def no_empty_item(name: str, value: object) -> str:
+    is_faulty = isinstance(value, list) and "" in value
+    return f"Configuration '{name}' values must not be empty." if is_faulty else ""
+
+
 def one_of(*choices: str) -> Check:
     """A check that the value, or every item of a list, is one of `choices`."""
 
     def check(name: str, value: object) -> str:
         values = value if isinstance(value, list) else [value]
-        if isinstance(value, list) and "" in value:
-            return f"Configuration '{name}' values must not be empty."
         wrong = next((v for v in values if v not in choices), None)
+        if wrong == "" and isinstance(value, list):
+            return no_empty_item(name, value)
         return "" if wrong is None else invalid(name, wrong, f"String must be one of: {', '.join(choices)}")
 
     return check

@@ -29,13 +29,15 @@ FAILURE_DELAY_MS: Final = "connection.failed.authentication.delay.ms"
 JWKS_URL: Final = "sasl.oauthbearer.jwks.endpoint.url"
 AUDIENCE: Final = "sasl.oauthbearer.expected.audience"
 ISSUER: Final = "sasl.oauthbearer.expected.issuer"
+ANY_AUDIENCE: Final = "sasl.oauthbearer.allow.unverified.audience"
+ANY_ISSUER: Final = "sasl.oauthbearer.allow.unverified.issuer"
 SCOPE_CLAIM: Final = "sasl.oauthbearer.scope.claim.name"
 SUB_CLAIM: Final = "sasl.oauthbearer.sub.claim.name"
 CLOCK_SKEW_S: Final = "sasl.oauthbearer.clock.skew.seconds"
 CALLBACK_HANDLER: Final = "sasl.server.callback.handler.class"
 NAMES: Final = (
     *(ENABLED, JAAS, MAX_REAUTH_MS, MAX_RECEIVE_BYTES, JWKS_URL, AUDIENCE, ISSUER, SCOPE_CLAIM, SUB_CLAIM),
-    *(CLOCK_SKEW_S, CALLBACK_HANDLER),
+    *(CLOCK_SKEW_S, CALLBACK_HANDLER, ANY_AUDIENCE, ANY_ISSUER),
 )
 """The properties that may be set for a single listener or mechanism."""
 DEFAULTS: Final[Mapping[str, str]] = {
@@ -44,6 +46,8 @@ DEFAULTS: Final[Mapping[str, str]] = {
     SCOPE_CLAIM: "scope",
     SUB_CLAIM: "sub",
     CLOCK_SKEW_S: "30",
+    ANY_AUDIENCE: "false",
+    ANY_ISSUER: "false",
 }
 LOGIN_MODULES: Final[Mapping[str, str]] = {
     PLAIN: "PlainLoginModule",
@@ -75,7 +79,8 @@ class OAuthSettings:
 
     jwks_url: str = ""
     """The URL of the keys that sign tokens; empty if tokens are not signed."""
-    audiences: tuple[str, ...] = ()
+    audiences: tuple[str, ...] | None = None
+    """None for any, as with the issuer."""
     issuer: str | None = None
     scope_claim: str = "scope"
     principal_claim: str = "sub"
@@ -201,16 +206,27 @@ def _passwords(texts: SaslTexts) -> dict[str, Secret]:
     return module.users()
 
 
+def _expected(texts: SaslTexts, name: str, any_name: str) -> str | None:
+    """The text of a property that signed tokens need; None if `any_name` allows any. Raises WrongSasl."""
+    if texts.text(any_name, OAUTHBEARER).lower() == "true":
+        return None
+    text = texts.text(name, OAUTHBEARER)
+    if not text.strip(" ,"):
+        raise WrongSasl(f"{JWKS_URL}: expected {name}, too, or {any_name}=true")
+    return text
+
+
 def _oauth(texts: SaslTexts) -> OAuthSettings:
     """The requirements for tokens. As in Kafka, properties count for signed tokens, and options of the login
     module for unsecured ones. Raises WrongSasl.
     """
     url = texts.text(JWKS_URL, OAUTHBEARER)
     if url:
+        audiences = _expected(texts, AUDIENCE, ANY_AUDIENCE)
         return OAuthSettings(
             jwks_url=url,
-            audiences=tuple(filter(None, java.items(texts.text(AUDIENCE, OAUTHBEARER)))),
-            issuer=texts.text(ISSUER, OAUTHBEARER) or None,
+            audiences=None if audiences is None else tuple(filter(None, java.items(audiences))),
+            issuer=_expected(texts, ISSUER, ANY_ISSUER),
             scope_claim=texts.text(SCOPE_CLAIM, OAUTHBEARER),
             principal_claim=texts.text(SUB_CLAIM, OAUTHBEARER),
             clock_skew_ms=1000 * texts.integer(CLOCK_SKEW_S, 0, INT_MAX, OAUTHBEARER),

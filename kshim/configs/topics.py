@@ -1,4 +1,4 @@
-"""The topic configs of Apache Kafka 4.2, one row each.
+"""The topic configs of Apache Kafka 4.4, one row each.
 
 All of them are accepted, checked and stored, because people bring the topics they have. The documentation of
 a config without effect says so.
@@ -20,6 +20,8 @@ from kshim.configs.definition import (
 )
 from kshim.configs.java import LONG_MAX
 
+MAX_RECORD_BYTES = 2**31 - 9
+"""The largest array of Java: no limit."""
 _NO_EFFECT = "It has no effect in kshim."
 _UNITS_MS = {"hours": 3_600_000, "minutes": 60_000}
 
@@ -136,6 +138,9 @@ _ROWS = (
         "log.cleaner.delete.retention.ms",
         effect=True,
     ),
+    _bool(
+        "errors.deadletterqueue.group.enable", "If true, share groups may put records here that they give up."
+    ),
     _long(
         "file.delete.delay.ms",
         60000,
@@ -183,6 +188,15 @@ _ROWS = (
         1,
         "Longest time until a record is compacted.",
         "log.cleaner.max.compaction.lag.ms",
+    ),
+    _row(
+        "max.decompressed.message.bytes",
+        ConfigType.INT,
+        str(MAX_RECORD_BYTES),
+        between(1, MAX_RECORD_BYTES),
+        "Largest record in a compressed batch, in bytes, after decompression.",
+        "max.decompressed.message.bytes",
+        effect=True,
     ),
     _int(
         "max.message.bytes",
@@ -242,6 +256,20 @@ _ROWS = (
         effect=True,
     ),
     _bool("preallocate", "If true, files get their full size at once.", "log.preallocate"),
+    _long(
+        "remote.copy.lag.bytes",
+        -1,
+        -1,
+        "Bytes of newer records after which a log file is copied to tiered storage.",
+        "log.remote.copy.lag.bytes",
+    ),
+    _long(
+        "remote.copy.lag.ms",
+        0,
+        -1,
+        "Age at which a log file is copied to tiered storage.",
+        "log.remote.copy.lag.ms",
+    ),
     _bool("remote.log.copy.disable", "If true, nothing more is copied to tiered storage."),
     _bool(
         "remote.log.delete.on.disable",

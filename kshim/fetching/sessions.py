@@ -161,14 +161,9 @@ class FetchSession:
     def partitions(self) -> Collection[CachedPartition]:
         return self._partitions.values()
 
-    def update(self, request: FetchRequest) -> bool:
-        """Add or change the partitions that the request names.
-
-        At a topic that lacks its id it stops, and returns False, as Kafka does.
-        """
+    def update(self, request: FetchRequest) -> None:
+        """Add or change the partitions that the request names."""
         for topic in request.topics:
-            if self.by_topic_id and self.goes_on and not topic.topic_id.int:
-                return False
             place: str | UUID = topic.topic_id if self.by_topic_id else topic.topic
             named = CachedTopic(None if self.by_topic_id else topic.topic, topic.topic_id)
             self.has_impossible_names |= len(topic.topic) > MAX_NAME_LENGTH
@@ -184,20 +179,16 @@ class FetchSession:
         if request.isolation_level != self._isolation_level:
             self._isolation_level = request.isolation_level
             self._due.update(dict.fromkeys(self._partitions.values()))
-        return True
 
-    def forget(self, request: FetchRequest) -> bool:
-        """Drop the partitions that the request forgets. Returns False like `update`."""
+    def forget(self, request: FetchRequest) -> None:
+        """Drop the partitions that the request forgets."""
         for topic in request.forgotten_topics_data:
-            if self.by_topic_id and not topic.topic_id.int:
-                return False
             place: str | UUID = topic.topic_id if self.by_topic_id else topic.topic
             for index in topic.partitions:
                 cached = self._partitions.pop((place, index), None)
                 if cached is not None:
                     cached.unwatch()
                     self._due.pop(cached, None)
-        return True
 
     def read_with(self, rights: Hashable) -> None:
         """Make all partitions due if the rights differ from those of the last request."""
@@ -305,10 +296,9 @@ class FetchSessions:
             return ErrorCode.INVALID_FETCH_SESSION_EPOCH
         if session.by_topic_id != by_topic_id:
             return ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR
-        is_understood = session.update(request) and session.forget(request)
+        session.update(request)
+        session.forget(request)
         self._resize(session)
-        if not is_understood:
-            return ErrorCode.UNKNOWN_SERVER_ERROR
         if not len(session) or self._partitions > MAX_CACHED_PARTITIONS or session.has_impossible_names:
             self.remove(session)
             if len(session):
@@ -361,9 +351,8 @@ class FetchSessions:
         self._sizes[session.id] = len(session)
 
 
-def _new_session(
-    request: FetchRequest, by_topic_id: bool, now_ms: int, goes_on: bool
-) -> FetchSession | ErrorCode:
-    """Return a session with the partitions that a request names, or an error."""
+def _new_session(request: FetchRequest, by_topic_id: bool, now_ms: int, goes_on: bool) -> FetchSession:
+    """Return a session with the partitions that a request names."""
     session = FetchSession(by_topic_id, now_ms, goes_on)
-    return session if session.update(request) else ErrorCode.UNKNOWN_SERVER_ERROR
+    session.update(request)
+    return session

@@ -14,6 +14,7 @@ from itertools import islice
 
 from kshim.cluster.topic_configs import LogConfig
 from kshim.configs.java import LONG_MAX
+from kshim.configs.topics import MAX_RECORD_BYTES
 from schemas.error_code import ErrorCode
 from schemas.messages.produce import BatchIndexAndErrorMessage
 from schemas.records.batch import (
@@ -21,9 +22,11 @@ from schemas.records.batch import (
     Record,
     RecordBatchHeader,
     TimestampType,
+    check_record_sizes,
     check_records,
     records,
 )
+from schemas.records.compression import Compression
 
 MOST_ERRORS = 10_000
 _SHOWN_ERRORS = 3
@@ -55,6 +58,8 @@ def fault_in_records(
     records, or if they must be decoded and cannot be. Raises BatchExpandsTooFar if they have more than
     `max_bytes`.
     """
+    if config.max_record_bytes != MAX_RECORD_BYTES and header.compression is not Compression.NONE:
+        check_record_sizes(header, batch, config.max_record_bytes, max_bytes=max_bytes)
     ahead = header.max_timestamp - now_ms > config.timestamp_after_max_ms
     check_timestamps = not config.log_append_time and (ahead or config.timestamp_before_max_ms != LONG_MAX)
     is_marked = header.timestamp_type is TimestampType.LOG_APPEND_TIME

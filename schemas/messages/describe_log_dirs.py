@@ -1,6 +1,7 @@
 """DescribeLogDirs (35): the directories of partitions, and their sizes (KIP-113).
 
-v2 flexible; v3 a top-level error_code; v4 total_bytes and usable_bytes (KIP-827). Kafka 4.0 removed v0.
+v2 flexible; v3 a top-level error_code; v4 total_bytes and usable_bytes (KIP-827); v5
+is_cordoned (KIP-1066). Kafka 4.0 removed v0.
 
 Null topics stand for all.
 """
@@ -16,7 +17,7 @@ class DescribableLogDirTopic:
     partitions: tuple[int, ...] = field(array(int32))
 
 
-@message(api_key=ApiKey.DESCRIBE_LOG_DIRS, versions=range(1, 5), flexible=2)
+@message(api_key=ApiKey.DESCRIBE_LOG_DIRS, versions=range(1, 6), flexible=2)
 class DescribeLogDirsRequest:
     topics: tuple[DescribableLogDirTopic, ...] | None = field(nullable_array(DescribableLogDirTopic))
 
@@ -42,9 +43,10 @@ class DescribeLogDirsResult:
     topics: tuple[DescribeLogDirsTopic, ...] = field(array(DescribeLogDirsTopic))
     total_bytes: int = field(int64, since=4, default=-1)
     usable_bytes: int = field(int64, since=4, default=-1)
+    is_cordoned: bool = field(boolean, since=5)
 
 
-@message(api_key=ApiKey.DESCRIBE_LOG_DIRS, versions=range(1, 5), flexible=2)
+@message(api_key=ApiKey.DESCRIBE_LOG_DIRS, versions=range(1, 6), flexible=2)
 class DescribeLogDirsResponse:
     throttle_time_ms: int = field(int32)
     error_code: int = field(int16, since=3)

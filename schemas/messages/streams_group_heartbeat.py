@@ -1,5 +1,7 @@
 """StreamsGroupHeartbeat (88): an instance of a Kafka Streams application joins, stays in or leaves its group
 (KIP-1071).
+
+v1 acceptable_recovery_lag has 64 bits, topology_description_required (KIP-1331).
 """
 
 from schemas.api_key import ApiKey
@@ -76,7 +78,7 @@ class Topology:
     subtopologies: tuple[Subtopology, ...] = field(array(Subtopology))
 
 
-@message(api_key=ApiKey.STREAMS_GROUP_HEARTBEAT, versions=range(0, 1), flexible=0)
+@message(api_key=ApiKey.STREAMS_GROUP_HEARTBEAT, versions=range(0, 2), flexible=0)
 class StreamsGroupHeartbeatRequest:
     group_id: str = field(string)
     member_id: str = field(string)
@@ -116,7 +118,7 @@ class EndpointToPartitions:
     standby_partitions: tuple[TopicPartition, ...] = field(array(TopicPartition))
 
 
-@message(api_key=ApiKey.STREAMS_GROUP_HEARTBEAT, versions=range(0, 1), flexible=0)
+@message(api_key=ApiKey.STREAMS_GROUP_HEARTBEAT, versions=range(0, 2), flexible=0)
 class StreamsGroupHeartbeatResponse:
     throttle_time_ms: int = field(int32)
     error_code: int = field(int16)
@@ -124,12 +126,14 @@ class StreamsGroupHeartbeatResponse:
     member_id: str = field(string)
     member_epoch: int = field(int32)
     heartbeat_interval_ms: int = field(int32)
-    acceptable_recovery_lag: int = field(int32)
+    acceptable_recovery_lag_legacy: int = field(int32, until=0)
     task_offset_interval_ms: int = field(int32)
+    acceptable_recovery_lag: int = field(int64, since=1, default=-1)
     status: tuple[Status, ...] | None = field(nullable_array(Status))
     active_tasks: tuple[TaskIds, ...] | None = field(nullable_array(TaskIds), default=None)
     standby_tasks: tuple[TaskIds, ...] | None = field(nullable_array(TaskIds), default=None)
     warmup_tasks: tuple[TaskIds, ...] | None = field(nullable_array(TaskIds), default=None)
+    topology_description_required: bool = field(boolean, since=1)
     endpoint_information_epoch: int = field(int32)
     partitions_by_user_endpoint: tuple[EndpointToPartitions, ...] | None = field(
         nullable_array(EndpointToPartitions), default=None

@@ -26,6 +26,7 @@ from schemas.records.record import (
     CorruptRecordBatch,
     Record,
     check_lengths,
+    check_sizes,
     decode_records,
     encode_plain_records,
     encode_record,
@@ -457,6 +458,11 @@ def check_records(header: RecordBatchHeader, batch: View, *, max_bytes: int = MA
     else:
         body = body_of(header, batch, max_bytes)
     check_lengths(body, header.records_count)
+
+
+def check_record_sizes(header: RecordBatchHeader, batch: View, most_bytes: int, *, max_bytes: int) -> None:
+    """Check that no record of a compressed batch has more than `most_bytes`. Raises like `check_records`."""
+    check_sizes(body_of(header, batch, max_bytes), header.records_count, most_bytes)
 
 
 def records_in(header: RecordBatchHeader, body: bytes) -> Iterator[Record]:

@@ -288,13 +288,20 @@ def _end_of_equals(body: bytes | memoryview, position: int, block: int) -> int:
     return end
 
 
-def _check_each_length(body: bytes, count: int) -> None:
+def check_sizes(body: bytes, count: int, most_bytes: int) -> None:
+    """Check that no record has more than `most_bytes`, and that `count` of them fill the body."""
+    _check_each_length(body, count, most_bytes)
+
+
+def _check_each_length(body: bytes, count: int, most_bytes: int = 2**31 - 1) -> None:
     position = 0
     try:
         for _ in range(count):
             length, position = _read_varint(body, position)
             if length <= 0:
                 raise invalid_record(f"a record of {length} bytes")
+            if length > most_bytes:
+                raise invalid_record(f"a record of {length} bytes, where {most_bytes} are allowed")
             position += length
     except IndexError:
         position = -1

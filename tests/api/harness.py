@@ -37,6 +37,7 @@ from kshim.turns.rounds import Rounds
 from kshim.turns.unread import Unread
 from schemas.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
 from schemas.records.batch import Record, decode_header, encode
+from schemas.records.compression import Compression
 
 NOW_MS = 1_700_000_000_000
 PENDING = object()
@@ -205,11 +206,14 @@ def batch(
     key: bytes | None = b"k",
     at_ms: int = NOW_MS,
     producer: tuple[int, int, int] = (-1, -1, -1),
+    codec: Compression = Compression.NONE,
 ) -> bytes:
     """A record batch of these values; producer: id, epoch, base sequence."""
     records = [Record(i, at_ms, key, value) for i, value in enumerate(values or (b"v",))]
     producer_id, epoch, sequence = producer
-    return encode(records, producer_id=producer_id, producer_epoch=epoch, base_sequence=sequence)
+    return encode(
+        records, compression=codec, producer_id=producer_id, producer_epoch=epoch, base_sequence=sequence
+    )
 
 
 class HeldStore:

@@ -51,7 +51,7 @@ def test_the_configs_of_a_broker_are_replaced(broker: Broker) -> None:
         (8, "1", [], ErrorCode.INVALID_REQUEST, "Unknown resource type 8"),
         (
             *(BROKER, "1", [("log.dirs", "x")], ErrorCode.INVALID_REQUEST),
-            "Cannot update these configs dynamically: Set(log.dirs)",
+            "Cannot update these configs dynamically: [log.dirs]",
         ),
     ],
 )

@@ -119,7 +119,8 @@ REFUSED: dict[str, tuple[dict[str, Any], ErrorCode, str]] = {
     "replicas": (
         {"replicas": 2},
         ErrorCode.INVALID_REPLICATION_FACTOR,
-        "The target replication factor of 2 cannot be reached because only 1 broker(s) are registered.",
+        "The target replication factor of 2 cannot be reached because only 1 broker(s) are registered "
+        "or some brokers have all their log directories cordoned.",
     ),
     "unknown config": ({"nonsense": "1"}, ErrorCode.INVALID_CONFIG, "Unknown topic config name: nonsense"),
     "config before partitions": (

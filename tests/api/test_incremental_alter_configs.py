@@ -124,25 +124,25 @@ REFUSED = [
     ),
     (
         *(BROKER, "1", "num.partitions", SET, "7", ErrorCode.INVALID_REQUEST),
-        "Cannot update these configs dynamically: Set(num.partitions)",
+        "Cannot update these configs dynamically: [num.partitions]",
     ),
     (
         *(BROKER, "", "listeners", SET, "PLAINTEXT://:1", ErrorCode.INVALID_REQUEST),
-        "Cannot update these configs dynamically: Set(listeners)",
+        "Cannot update these configs dynamically: [listeners]",
     ),
     (
         *(BROKER, "1", "listener.name.a.ssl.keystore.location", SET, "x", ErrorCode.INVALID_REQUEST),
-        "Cannot update these configs dynamically: Set(listener.name.a.ssl.keystore.location)",
+        "Cannot update these configs dynamically: [listener.name.a.ssl.keystore.location]",
     ),
     (
         *(BROKER, "1", "ssl.keystore.location", SET, "x", ErrorCode.INVALID_REQUEST),
         "These security configs can be dynamically updated only per-listener using the listener prefix: "
-        "HashSet(ssl.keystore.location)",
+        "[ssl.keystore.location]",
     ),
     (
         *(BROKER, "", "sasl.kerberos.min.time.before.relogin", SET, "58000", ErrorCode.INVALID_REQUEST),
         "Cannot update these configs at default cluster level, broker id must be specified: "
-        "Set(sasl.kerberos.min.time.before.relogin)",
+        "[sasl.kerberos.min.time.before.relogin]",
     ),
     (
         *(BROKER, "", "sasl.kerberos.min.time.before.relogin", SET, "x", ErrorCode.INVALID_REQUEST),

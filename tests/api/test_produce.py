@@ -258,6 +258,17 @@ def test_the_largest_batch_is_the_topics_else_the_brokers() -> None:
     assert send(broker, big, topic="wide").error_code == ErrorCode.NONE
 
 
+@pytest.mark.parametrize("codec", Compression)
+def test_the_largest_record_of_a_compressed_batch_is_the_topics(codec: Compression) -> None:
+    """max.decompressed.message.bytes; Apache Kafka 4.4 counts what follows the record's length."""
+    broker = new_broker()
+    create(broker, "t", max_decompressed_message_bytes="100")
+    refused = ErrorCode.NONE if codec is Compression.NONE else ErrorCode.INVALID_RECORD
+    assert send(broker, batch(b"x" * 93, key=b"", codec=codec)).error_code == ErrorCode.NONE
+    assert send(broker, batch(b"x" * 94, key=b"", codec=codec)).error_code == refused
+    assert send(broker, batch(b"x", b"x" * 200, b"x", codec=codec)).error_code == refused
+
+
 # ---- timestamps and keys
 
 

@@ -19,16 +19,16 @@ SAYS = {
     ApiKey.SHARE_GROUP_HEARTBEAT: Mistake.SHARE_GROUP,
     ApiKey.STREAMS_GROUP_HEARTBEAT: Mistake.STREAMS_PROTOCOL,
 }
-KAFKA_4_2 = {
+KAFKA_4_4 = {
     ApiKey.SHARE_GROUP_HEARTBEAT: "00000007 00 00000000 0023 00 00 00000000 00000000 ff 00",
-    ApiKey.STREAMS_GROUP_HEARTBEAT: "00000007 00 00000000 0023 00 01 00000000 00000000 00000000 00000000 "
-    "01 00 00 00 00000000 00 00",
+    ApiKey.STREAMS_GROUP_HEARTBEAT: "00000007 00 00000000 0023 00 01 00000000 00000000 00000000 "
+    "ffffffffffffffff 01 00 00 00 00 00000000 00 00",
 }
 """The answers of a broker with share.version=0 and streams.version=0."""
 
 
 def test_each_has_its_line() -> None:
-    assert SAYS.keys() == REFUSED == KAFKA_4_2.keys()
+    assert SAYS.keys() == REFUSED == KAFKA_4_4.keys()
 
 
 @pytest.mark.parametrize("key", SAYS)
@@ -66,4 +66,4 @@ def test_but_for_its_message_the_answer_is_kafkas(key: ApiKey) -> None:
     answer = ask(API[key].function, new_broker(), request, version)
     plain = type(answer)(error_code=answer.error_code)
     assert answer == type(answer)(error_code=answer.error_code, error_message=answer.error_message)
-    assert encode_response(key, version, 7, plain) == bytes.fromhex(KAFKA_4_2[key])
+    assert encode_response(key, version, 7, plain) == bytes.fromhex(KAFKA_4_4[key])

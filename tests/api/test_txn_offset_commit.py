@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 from typing import Any
+from uuid import UUID
 
 import pytest
 from twisted.internet.defer import Deferred
 
 from kshim.callers import RequestContext
-from schemas.api_key import ApiKey
 from schemas.error_code import ErrorCode
 from schemas.messages.add_partitions_to_txn import (
     AddPartitionsToTxnPartitionResult,
@@ -26,12 +26,21 @@ from schemas.messages.txn_offset_commit import (
     TxnOffsetCommitResponse,
 )
 from schemas.records.end_txn_marker import EndTxnMarker
-from schemas.registry import VERSIONS
 from tests.api.groups import Groups
 from tests.api.harness import advance, create, later, result
 
 PRODUCER_ID = 7
-ALL = list(VERSIONS[ApiKey.TXN_OFFSET_COMMIT])
+BY_NAME = range(6)
+"""Versions that name topics; later ones have their ids."""
+
+
+class ByName(Groups):
+    """Commits name topics, unless a test gives a later version."""
+
+    def send(self, request: Any, version: int | None = None) -> list[Any]:
+        if version is None and isinstance(request, TxnOffsetCommitRequest):
+            version = BY_NAME[-1]
+        return super().send(request, version)
 
 
 class Transactions:
@@ -80,7 +89,7 @@ def transactions() -> Transactions:
 
 @pytest.fixture
 def groups(transactions: Transactions) -> Groups:
-    groups = Groups()
+    groups = ByName()
     groups.broker = replace(groups.broker, transactions=transactions)
     create(groups.broker, "two", partitions=2)
     return groups
@@ -138,7 +147,7 @@ def end_transaction(groups: Groups, *, committed: bool) -> None:
     assert result(written) == ErrorCode.NONE
 
 
-@pytest.mark.parametrize("version", ALL)
+@pytest.mark.parametrize("version", BY_NAME)
 def test_offsets_count_when_their_transaction_is_committed(groups: Groups, version: int) -> None:
     """[142]"""
     assert errors(groups.ask(commit(("two", (0, 1))), version)) == {"two": {0: 0, 1: 0}}
@@ -164,7 +173,7 @@ def test_a_stable_fetch_refuses_what_is_pending(groups: Groups, version: int) ->
     assert groups.ask(again, 7).topics[0].partitions[0].error_code == ErrorCode.NONE
 
 
-@pytest.mark.parametrize("version", ALL)
+@pytest.mark.parametrize("version", BY_NAME)
 def test_the_transaction_is_asked_for_the_group_s_partition(
     groups: Groups, transactions: Transactions, version: int
 ) -> None:
@@ -180,7 +189,7 @@ def test_the_transaction_is_asked_for_the_group_s_partition(
     ]
 
 
-@pytest.mark.parametrize("version", ALL)
+@pytest.mark.parametrize("version", BY_NAME)
 def test_the_coordinator_is_asked_once_per_transaction(
     groups: Groups, transactions: Transactions, version: int
 ) -> None:
@@ -272,7 +281,33 @@ def test_no_transaction_is_asked_for_a_group_that_is_not_here(
 
 
 def test_a_group_s_error_is_that_of_its_partitions(groups: Groups) -> None:
-    answer = groups.ask(commit(("two", (0, 9)), generation_id=3, member_id="m"))
+    answer = groups.ask(commit(("two", (0, 9)), generation_id_or_member_epoch=3, member_id="m"))
     assert errors(answer) == {
         "two": {9: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, 0: ErrorCode.ILLEGAL_GENERATION}
     }
+
+
+def test_topics_are_named_by_id(groups: Groups) -> None:
+    """From v6 on (KIP-1319)."""
+    topic_id = groups.broker.cluster.topics["two"].topic_id
+    known = commit(("", (0, 9)))
+    topics = (replace(known.topics[0], topic_id=topic_id), commit(("", (0,))).topics[0])
+    answer = groups.ask(replace(known, topics=topics), 6)
+    assert [
+        (topic.topic_id, {part.partition_index: part.error_code for part in topic.partitions})
+        for topic in answer.topics
+    ] == [
+        (topic_id, {9: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, 0: ErrorCode.NONE}),
+        (UUID(int=0), {0: ErrorCode.UNKNOWN_TOPIC_ID}),
+    ]
+    end_transaction(groups, committed=True)
+    assert fetched(groups) == {0: (5, 0)}
+
+
+def test_a_group_that_is_unknown(groups: Groups) -> None:
+    """From v6 on the client learns that the group, not the generation, is the fault."""
+    topic_id = groups.broker.cluster.topics["two"].topic_id
+    request = commit(("two", (0,)), generation_id_or_member_epoch=3, member_id="m")
+    topics = (replace(request.topics[0], topic_id=topic_id),)
+    answer = groups.ask(replace(request, topics=topics), 6)
+    assert answer.topics[0].partitions[0].error_code == ErrorCode.GROUP_ID_NOT_FOUND

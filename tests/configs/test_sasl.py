@@ -13,6 +13,7 @@ SECRET = "s3cret"
 SCRAM = {"sasl.enabled.mechanisms": "SCRAM-SHA-256"}
 SKEW = "unsecuredValidatorAllowableClockSkewMs"
 OAUTH = {"sasl.enabled.mechanisms": "OAUTHBEARER"}
+KEYS = "sasl.oauthbearer.jwks.endpoint.url"
 L, INTERNAL = "listener.name.external.", "listener.name.internal."
 
 
@@ -86,6 +87,13 @@ def test_tokens_that_are_signed_have_properties() -> None:
     assert (found.principal_claim, found.scope_claim, found.clock_skew_ms) == ("user", "scope", 30_000)
 
 
+def test_tokens_of_any_audience_and_issuer_must_be_allowed() -> None:
+    """As in Apache Kafka 4.4."""
+    allowed = {f"sasl.oauthbearer.allow.unverified.{each}": "true" for each in ("audience", "issuer")}
+    found = sasl_settings({**OAUTH, KEYS: "file:///keys", **allowed}, "EXTERNAL").oauth
+    assert (found.audiences, found.issuer) == (None, None)
+
+
 @pytest.mark.parametrize(
     ("properties", "expected"),
     [
@@ -112,6 +120,14 @@ def test_tokens_that_are_signed_have_properties() -> None:
         (
             {**OAUTH, "sasl.server.callback.handler.class": "x.OAuthBearerValidatorCallbackHandler"},
             "expected sasl.oauthbearer.jwks.endpoint.url, too",
+        ),
+        (
+            {**OAUTH, KEYS: "file:///keys", "sasl.oauthbearer.expected.issuer": "i"},
+            "expected sasl.oauthbearer.expected.audience, too, or sasl.oauthbearer.allow.unverified.",
+        ),
+        (
+            {**OAUTH, KEYS: "file:///keys", "sasl.oauthbearer.expected.audience": "a"},
+            "expected sasl.oauthbearer.expected.issuer, too, or sasl.oauthbearer.allow.unverified.",
         ),
         (
             {**OAUTH, "sasl.jaas.config": f'OAuthBearerLoginModule required {SKEW}="x";'},

@@ -26,6 +26,7 @@ from kshim.turns.rounds import Rounds
 from kshim.turns.unread import LOOK_S, MOST_BYTES, Unread
 from schemas.api_key import ApiKey, api_title
 from schemas.compiled import Size
+from schemas.error_code import ErrorCode
 from schemas.header import RequestHeader
 from schemas.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from schemas.messages.describe_groups import DescribedGroup, DescribeGroupsRequest, DescribeGroupsResponse
@@ -36,7 +37,7 @@ from tests.api.harness import AtOnce, HeldStore, collect, new_broker, result
 
 HERE = Endpoint("10.0.0.1", 9092)
 WRITER = SimpleNamespace(offset=1, version=1)
-CLUSTER = SimpleNamespace(features=SimpleNamespace(levels=LATEST), writer=WRITER)
+CLUSTER = SimpleNamespace(cluster_id="cluster", features=SimpleNamespace(levels=LATEST), writer=WRITER)
 CLOCK = Clock()
 NO_QUOTAS = SimpleNamespace(in_force=False)
 BROKER: Any = SimpleNamespace(
@@ -52,8 +53,8 @@ BROKER: Any = SimpleNamespace(
 )
 TURN = Turn()
 
-# What Apache Kafka 4.2.0 announces of the APIs that kshim serves.
-KAFKA_4_2 = {
+# What Apache Kafka 4.4.0 announces of the APIs that kshim serves.
+KAFKA_4_4 = {
     "Produce": (0, 13),
     "Fetch": (4, 18),
     "ListOffsets": (1, 11),
@@ -80,12 +81,12 @@ KAFKA_4_2 = {
     "DescribeProducers": (0, 0),
     "DescribeTransactions": (0, 0),
     "ListTransactions": (0, 2),
-    "TxnOffsetCommit": (0, 5),
+    "TxnOffsetCommit": (0, 6),
     "DescribeConfigs": (1, 4),
     "AlterConfigs": (0, 2),
-    "DescribeLogDirs": (1, 4),
+    "DescribeLogDirs": (1, 5),
     "CreatePartitions": (0, 3),
-    "DeleteGroups": (0, 2),
+    "DeleteGroups": (0, 3),
     "IncrementalAlterConfigs": (0, 1),
     "ElectLeaders": (0, 2),
     "AlterPartitionReassignments": (0, 1),
@@ -104,6 +105,7 @@ KAFKA_4_2 = {
     "DescribeQuorum": (0, 2),
     "UpdateFeatures": (0, 2),
     "UnregisterBroker": (0, 0),
+    "UnregisterController": (0, 0),
     "AddRaftVoter": (0, 1),
     "RemoveRaftVoter": (0, 0),
     "ListConfigResources": (0, 1),
@@ -111,8 +113,8 @@ KAFKA_4_2 = {
     "ConsumerGroupDescribe": (0, 1),
     "ConsumerGroupHeartbeat": (0, 1),
     "ShareGroupHeartbeat": (1, 1),
-    "StreamsGroupHeartbeat": (0, 0),
-    "ApiVersions": (0, 4),
+    "StreamsGroupHeartbeat": (0, 1),
+    "ApiVersions": (0, 5),
 }
 
 
@@ -162,7 +164,7 @@ def served_by(function: Any, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_table_announces_what_kafka_does() -> None:
-    assert {api_title(key): (s.versions[0], s.versions[-1]) for key, s in API.items()} == KAFKA_4_2
+    assert {api_title(key): (s.versions[0], s.versions[-1]) for key, s in API.items()} == KAFKA_4_4
 
 
 @pytest.mark.parametrize("key", API, ids=api_title)
@@ -333,11 +335,11 @@ def test_bytes_behind_a_body_are_ignored(heartbeats: list[Any]) -> None:
     assert heartbeats[0] == heartbeats[1]
 
 
-@pytest.mark.parametrize("version", [5, 100, 32767, -1])
+@pytest.mark.parametrize("version", [6, 100, 32767, -1])
 def test_api_versions_of_an_unknown_version_is_answered_in_v0_with_our_range(version: int) -> None:
-    """Byte for byte as Apache Kafka 4.2.0."""
+    """Byte for byte as Apache Kafka 4.4.0."""
     frame = header(18, version, flexible=True) + compact(b"kafka") + compact(b"5.0") + b"\0"
-    assert ask(frame) == bytes.fromhex("00000007002300000001001200000004")
+    assert ask(frame) == bytes.fromhex("00000007002300000001001200000005")
 
 
 @pytest.mark.parametrize("version", [0, 1, 2])
@@ -374,11 +376,35 @@ def test_api_versions_from_v3_announces_groups_of_the_consumer_protocol_and_an_e
 
 
 @pytest.mark.parametrize(
+    ("cluster_id", "node_id", "error"),
+    [
+        (None, -1, ErrorCode.NONE),
+        (b"cluster", 1, ErrorCode.NONE),
+        (b"cluster", 2, ErrorCode.REBOOTSTRAP_REQUIRED),
+        (b"cluster", -5, ErrorCode.REBOOTSTRAP_REQUIRED),
+        (b"another", 1, ErrorCode.REBOOTSTRAP_REQUIRED),
+        (b"another", -1, ErrorCode.INVALID_REQUEST),
+        (None, 1, ErrorCode.INVALID_REQUEST),
+    ],
+)
+def test_a_client_that_expects_another_cluster_or_node_bootstraps_again(
+    cluster_id: bytes | None, node_id: int, error: ErrorCode
+) -> None:
+    """As Apache Kafka 4.4.0 (KIP-1242)."""
+    cluster = b"\0" if cluster_id is None else compact(cluster_id)
+    expected = cluster + struct.pack(">i", node_id)
+    answer = ask(header(18, 5, flexible=True) + compact(b"kafka") + compact(b"4.4.0") + expected + b"\0")
+    assert answer[4:6] == error.to_bytes(2)
+    if error is not ErrorCode.NONE:
+        assert answer[6:] == bytes.fromhex("01 00000000 00")
+
+
+@pytest.mark.parametrize(
     ("name", "software_version"),
     [(b"", b"1"), (b"-x", b"1"), (b"x", b"1.0 "), (b"x", b""), (b"x-", b"1"), (b"x\n", b"1")],
 )
 def test_client_software_must_have_a_name_and_a_version(name: bytes, software_version: bytes) -> None:
-    """Byte for byte as Apache Kafka 4.2.0: INVALID_REQUEST, and no API."""
+    """Byte for byte as Apache Kafka 4.4.0: INVALID_REQUEST, and no API."""
     frame = header(18, 3, flexible=True) + compact(name) + compact(software_version) + b"\0"
     assert ask(frame) == bytes.fromhex("00000007 002a 01 00000000 00")
 

@@ -208,7 +208,7 @@ RESPONSES = {
         7,
         ApiVersionsResponse(
             error_code=ErrorCode.UNSUPPORTED_VERSION,
-            api_keys=(ApiVersion(api_key=18, min_version=0, max_version=4),),
+            api_keys=(ApiVersion(api_key=18, min_version=0, max_version=5),),
         ),
     ),
     "fetch_response_v18": (

@@ -63,7 +63,7 @@ def test_each_api_goes_its_way() -> None:
         world = World()
         version = VERSIONS[api_key][-1] if api_key in VERSIONS else 0
         version = min(version, TABLE[api_key].newest) if api_key in TABLE else version
-        software = b"\0\2a\2a\0" if api_key is ApiKey.API_VERSIONS else b""  # this is read
+        software = b"\0\2a\2a\0\xff\xff\xff\xff\0" if api_key is ApiKey.API_VERSIONS else b""  # this is read
         frame = api_key.to_bytes(2) + version.to_bytes(2) + bytes(4) + b"\xff\xff" + software
         way = TABLE[api_key].way if api_key in TABLE else Way.HIDDEN
         try:

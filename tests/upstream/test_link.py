@@ -87,7 +87,7 @@ def test_an_older_broker_is_asked_for_its_versions_again() -> None:
     unsupported = ApiVersionsResponse(error_code=ErrorCode.UNSUPPORTED_VERSION, api_keys=SERVED[-1:])
     upstream.answer(header, unsupported, version=0)
     ((again, asked),) = upstream.requests()
-    assert (header.api_version, again.api_version, asked.client_software_name) == (4, 3, "kshim")
+    assert (header.api_version, again.api_version, asked.client_software_name) == (5, 3, "kshim")
     upstream.answer(again, ApiVersionsResponse(api_keys=SERVED))
     assert result(upstream.negotiated) is upstream.link
     assert upstream.link.versions[ApiKey.PRODUCE] == range(3, 10)

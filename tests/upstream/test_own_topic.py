@@ -157,7 +157,7 @@ LEAVES_TOPICS_ALONE = {
     *(ApiKey.DESCRIBE_CLIENT_QUOTAS, ApiKey.ALTER_CLIENT_QUOTAS, ApiKey.UPDATE_FEATURES),
     *(ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS, ApiKey.ALTER_USER_SCRAM_CREDENTIALS),
     *(ApiKey.GET_TELEMETRY_SUBSCRIPTIONS, ApiKey.PUSH_TELEMETRY),
-    *(ApiKey.ADD_RAFT_VOTER, ApiKey.REMOVE_RAFT_VOTER),
+    *(ApiKey.ADD_RAFT_VOTER, ApiKey.REMOVE_RAFT_VOTER, ApiKey.UNREGISTER_CONTROLLER),
     ApiKey.ADD_OFFSETS_TO_TXN,  # names a group; kshim names the topic
 }
 """What else passes: it reads, or has nothing to do with a topic's records or settings."""

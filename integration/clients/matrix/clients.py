@@ -58,6 +58,7 @@ CLIENTS = {
     "kafka-clients-3.4": Client(java("3.4.1"), ALL_ASSIGNORS),
     "kafka-clients-3.9": Client(java("3.9.2"), ALL_ASSIGNORS),
     "kafka-clients-4.2": Client(java("4.2.0"), ALL_ASSIGNORS),
+    "kafka-clients-4.4": Client(java("4.4.0"), ALL_ASSIGNORS),
     "kafka-go": Client(go("kafka_go"), empty_is_null=True, joins_again=True),
     "kafka-python": Client(
         _python("kafka_python"),
@@ -104,7 +105,7 @@ class Mismatch:
     why: str
 
 
-STRICT = frozenset({"confluent-kafka", "kafka-clients-4.2", "rdkafka"})
+STRICT = frozenset({"confluent-kafka", "kafka-clients-4.2", "kafka-clients-4.4", "rdkafka"})
 CUT_SHORT = "its subscriptions are cut short"
 MISMATCHES = (
     Mismatch("kafka-go", STRICT, ALL_ASSIGNORS, CUT_SHORT),

@@ -13,13 +13,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
+from integration.apache_kafka.jars import RELEASE
+
 KSHIM, APACHE_KAFKA = "kshim", "apache-kafka"
 PASSED, FAILED, SKIPPED = "passed", "failed", "skipped"
 MARKS = {PASSED: "✓", FAILED: "✗", SKIPPED: "–"}
 MIXED = "members of different clients: "
-HEAD = """# Which clients work with kshim
+HEAD = f"""# Which clients work with kshim
 
-Each scenario below is run by each unmodified client, against kshim and against Apache Kafka 4.2, by
+Each scenario below is run by each unmodified client, against kshim and against Apache Kafka {RELEASE}, by
 `tox -m matrix`; this page is made from the results. ✓: it passed with both. ✗: it failed with both, so the
 client is at fault. –: the client has no such call, or does not promise what the scenario asks for; the
 reasons are at the end. Anything else says what happened with kshim and with Apache Kafka.

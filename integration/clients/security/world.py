@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from integration import apache_kafka
+from integration.apache_kafka.jars import VERSION
 from integration.clients.security.cells import CELLS, MECHANISMS, PASSWORD, PROTOCOLS, USER
 from integration.differential.stories.sasl_settings import MODULES
 from integration.support.ports import Slot
@@ -19,7 +20,7 @@ from schemas.messages.alter_user_scram_credentials import (
     ScramCredentialUpsertion,
 )
 
-BROKERS = {"kshim": COMMAND, "Apache Kafka 4.2.0": apache_kafka.COMMAND}
+BROKERS = {"kshim": COMMAND, f"Apache Kafka {VERSION}": apache_kafka.COMMAND}
 JAAS = {
     "plain": f'plain.PlainLoginModule required user_{USER}="{PASSWORD}";',
     "scram-sha-256": "scram.ScramLoginModule required;",

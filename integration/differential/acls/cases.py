@@ -632,6 +632,11 @@ def unregister_broker(cell: Cell) -> dict[str, Any]:
     return {"broker_id": 77}
 
 
+@case(ApiKey.UNREGISTER_CONTROLLER, Need(ALTER, CLUSTER))
+def unregister_controller(cell: Cell) -> dict[str, Any]:
+    return {"controller_id": 77}
+
+
 @case(ApiKey.ADD_RAFT_VOTER, Need(ALTER, CLUSTER))
 @case(ApiKey.REMOVE_RAFT_VOTER, Need(ALTER, CLUSTER))
 def raft_voter(cell: Cell) -> dict[str, Any]:

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import itertools
-
 from integration.differential.differences.configs import described_config
-from integration.differential.differences.guest import CLOSED, NO_ANSWER, Guest, error_of, soon
+from integration.differential.differences.guest import CLOSED, NO_ANSWER, Guest, error_of
 from integration.differential.differences.member import Member, coordinated
-from integration.differential.differences.partitions import PRODUCE
 from integration.differential.differences.scenario import difference
-from integration.differential.stories.talk import AT_MS
 from kshim.testing.wire import payload
 from schemas.api_key import ApiKey
 from schemas.messages.alter_client_quotas import (
@@ -21,8 +17,6 @@ from schemas.messages.alter_client_quotas import (
 from schemas.messages.api_versions import ApiVersionsRequest
 from schemas.messages.list_transactions import ListTransactionsRequest
 from schemas.messages.metadata import MetadataRequest
-from schemas.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
-from schemas.records.batch import Record, encode
 
 
 @difference("D-reads-ahead", apache_kafka=NO_ANSWER, kshim="UNKNOWN_MEMBER_ID")
@@ -98,33 +92,6 @@ OF_NEW_GROUPS = {
 @difference("D-no-delegation-tokens", apache_kafka=TOKENS, kshim=set())
 def requests_about_tokens(guest: Guest) -> set[int]:
     return _announced(guest) & TOKENS
-
-
-@difference("D-long-throttle-times", apache_kafka=False, kshim=True)
-def whether_a_producer_waits_that_sends_far_too_much(guest: Guest) -> bool:
-    """The other scenarios have other client ids."""
-    for client_id in ("too-much", "much"):  # in this order, so that both quotas count once the second does
-        _set_quota(guest, "client-id", client_id, "producer_byte_rate")
-    guest.create("t", partitions=3)
-    numbers = itertools.count()
-
-    def waits(client_id: str, size: int) -> bool:
-        """A muted connection is of no more use."""
-        via = f"{client_id}-{next(numbers)}"
-        guest.send_bytes(payload(PRODUCE, _to_three(guest, b"x" * size), client_id), via=via)
-        throttle_time_ms: int = guest.next_answer(PRODUCE, ApiKey.PRODUCE, via=via).throttle_time_ms
-        return throttle_time_ms > 0
-
-    assert soon(lambda: waits("much", 20_000), True)
-    return waits("too-much", 900_000)
-
-
-def _to_three(guest: Guest, value: bytes) -> ProduceRequest:
-    """A Produce of one record to each of three partitions."""
-    batch = encode([Record(0, AT_MS, None, value)])
-    entries = tuple(PartitionProduceData(index=index, records=batch) for index in range(3))
-    topic = TopicProduceData(name=guest.name("t"), partition_data=entries)
-    return ProduceRequest(acks=1, timeout_ms=10_000, topic_data=(topic,))
 
 
 @difference("D-hosts-are-not-looked-up", apache_kafka="INVALID_REQUEST", kshim="NONE")

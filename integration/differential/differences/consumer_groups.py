@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from integration.differential.differences.configs import described_config
 from integration.differential.differences.groups import API_VERSIONS, PATIENT
 from integration.differential.differences.guest import Guest
 from integration.differential.differences.member import coordinated
@@ -29,12 +30,10 @@ def _error(answer: Any) -> str:
     return ErrorCode(answer.error_code).name
 
 
-@difference("D-consumer-groups-as-4.4", apache_kafka=1, kshim=2)
-def the_epoch_of_the_first_member(guest: Guest) -> int:
-    coordinated(guest)
-    guest.create("t")
-    epoch: int = _join(guest).member_epoch
-    return epoch
+@difference("D-assignment-interval", apache_kafka="1000", kshim="0")
+def the_interval_between_assignments_that_nobody_has_set(guest: Guest) -> str:
+    config = described_config(guest, "group.consumer.assignment.interval.ms")
+    return str(config.synonyms[-1].value)
 
 
 @difference("D-static-member-joins-again", apache_kafka="UNRELEASED_INSTANCE_ID", kshim="NONE")

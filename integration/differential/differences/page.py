@@ -10,7 +10,7 @@ PATH = Path(__file__).parents[3] / "docs" / "differences.md"
 KEY = re.compile(r"`(D-[a-z0-9-]+)`")
 REASON = re.compile(r"\*([a-z ]+)\*")
 LEGEND = re.compile(r"^\* \*([a-z ]+)\*: ", re.MULTILINE)
-COLUMNS = ["Key", "What", "Apache Kafka 4.2", "kshim", "Why"]
+COLUMNS = ["Key", "What", "Apache Kafka 4.4", "kshim", "Why"]
 
 
 @dataclass(frozen=True)

@@ -73,12 +73,6 @@ def batches_that_are_counted_after_two_were_deleted(guest: Guest) -> int:
     return int(result.topics[0].partitions[0].partition_size / one)
 
 
-@difference("D-too-many-partitions", apache_kafka="UNKNOWN_SERVER_ERROR", kshim="POLICY_VIOLATION")
-def adding_more_partitions_than_may_be(guest: Guest) -> str:
-    guest.create("t")
-    return enlarged(guest, guest.name("t"), 10_002)
-
-
 @difference("D-initial-delay", apache_kafka="3000", kshim="0")
 def the_initial_delay_that_nobody_has_set(guest: Guest) -> str:
     config = described_config(guest, "group.initial.rebalance.delay.ms")

@@ -25,6 +25,7 @@ CONFIGS: tuple[tuple[str, str], ...] = (
     ("cleanup.policy", "compact,delete"),
     ("message.timestamp.type", "LogAppendTime"),
     ("max.message.bytes", "200"),
+    ("max.decompressed.message.bytes", "12"),
     ("message.timestamp.before.max.ms", "1000"),
     ("message.timestamp.after.max.ms", "1000"),
 )

@@ -26,7 +26,7 @@ VERSIONS = {
     NEW: {
         ApiKey.PRODUCE: range(12, 14),
         ApiKey.END_TXN: range(5, 6),
-        ApiKey.TXN_OFFSET_COMMIT: range(5, 6),
+        ApiKey.TXN_OFFSET_COMMIT: range(5, 7),
     },
 }
 STATES = ("Empty", "Ongoing", "CompleteCommit", "CompleteAbort", "Dead", "Bored")

@@ -55,6 +55,7 @@ from schemas.messages.join_group import JoinGroupResponse
 from schemas.messages.metadata import MetadataRequest, MetadataRequestTopic
 from schemas.messages.offset_commit import OffsetCommitRequestTopic
 from schemas.messages.offset_fetch import OffsetFetchRequestTopics
+from schemas.messages.txn_offset_commit import TxnOffsetCommitRequestTopic
 from schemas.registry import decode_response
 
 ANSWER_TIMEOUT_S = 6
@@ -381,10 +382,16 @@ class _Player:
         changes = {
             each.name: await self.resolve(getattr(value, each.name)) for each in dataclasses.fields(value)
         }
-        if isinstance(value, (OffsetCommitRequestTopic, OffsetFetchRequestTopics)):
-            changes["topic_id"] = self.transcript.target.topic_ids.get(value.name, UNKNOWN_TOPIC_ID)
+        if isinstance(
+            value, (OffsetCommitRequestTopic, OffsetFetchRequestTopics, TxnOffsetCommitRequestTopic)
+        ):
+            changes["topic_id"] = self.topic_id(changes["name"])
         resolved = dataclasses.replace(value, **changes)
         return resolved.encoded() if isinstance(resolved, Batch) else resolved
+
+    def topic_id(self, name: str) -> UUID:
+        own = self.transcript.learned.topics.get(name, [UNKNOWN_TOPIC_ID])
+        return self.transcript.target.topic_ids.get(name, own[-1])
 
     async def member_id(self, id: Id) -> str:
         least = max(id.number, 1)

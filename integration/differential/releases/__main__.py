@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import sys
 import tempfile
 import time
 from collections.abc import Iterable, Sequence
@@ -17,10 +18,9 @@ from integration.apache_kafka.jars import fetch_class_path
 from integration.differential.__main__ import run_of
 from integration.differential.invented import AUTHORS, invent
 from integration.differential.playing import pairs
-from integration.differential.playing.compare import Difference
-from integration.differential.playing.run import Rule, play_all, summary
-from integration.differential.releases import definitions, served
-from integration.differential.releases.causes import causes, explained_by
+from integration.differential.playing.run import Outcome, Rule, play_all, summary
+from integration.differential.releases import definitions, served, stories
+from integration.differential.releases.causes import Found, causes, explained_by
 
 PLAYS = 6
 """How often the old release is asked until it answers as the new one did."""
@@ -47,17 +47,22 @@ def differing_configs(pair: pairs.Pair) -> set[str]:
 
 def play(pair: pairs.Pair, of: str, numbers: Sequence[int], rule: Rule, at_once: int) -> None:
     """Print why the answers to invented histories differ."""
-    found: list[tuple[str, Sequence[Difference]]] = []
+    found: list[tuple[str, Sequence[Found]]] = []
+    outcomes: list[Outcome] = []
     began = time.monotonic()
     for start in range(0, len(numbers), BATCH):
         runs = [run_of(invent(number, of)) for number in numbers[start : start + BATCH]]
         played = asyncio.run(play_all(runs, {"plain": pair}, at_once, rule, PLAYS))
-        found += [(run.history.title, outcome.untolerated) for run, outcome in played.items()]
-        heading(
-            f"Histories of {of}, {len(found)} played in {time.monotonic() - began:.0f} s, "
-            f"{sum(bool(differences) for _, differences in found)} differ",
-            [summary(played.values()), *map(str, causes(found))],
-        )
+        found += [
+            (run.history.title, list(map(Found.of, outcome.untolerated))) for run, outcome in played.items()
+        ]
+        outcomes += played.values()
+        print(f"{time.monotonic() - began:.0f} s, {of}: {summary(outcomes)}", file=sys.stderr)
+    differing = sum(bool(differences) for _, differences in found)
+    heading(
+        f"Histories of {of}: {differing} of {len(found)} differ",
+        [summary(outcomes), *map(str, causes(found))],
+    )
 
 
 def main() -> None:
@@ -79,7 +84,9 @@ def main() -> None:
         pair = pairs.start("plain", Path(directory) / "plain", (next(programs), next(programs)))
         try:
             heading("APIs and features", served.changes(*map(served.apis_and_features, pair.targets)))
-            rule = explained_by(differing_configs(pair))
+            configs = differing_configs(pair)
+            heading("Stories", map(str, causes(stories.told(pair, configs))))
+            rule = explained_by(configs)
             for of in options.of:
                 numbers = range(options.seed, options.seed + options.histories)
                 play(pair, of, numbers, rule, options.at_once)

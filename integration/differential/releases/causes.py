@@ -9,17 +9,33 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from integration.differential.playing.compare import Difference
 from integration.differential.playing.player import Transcript
 from integration.differential.playing.run import Rule
 from integration.differential.words.history import Ask, Step
 
-MOMENT = re.compile(r"\b1[0-9]{12}\b")
-"""Milliseconds since 1970 in a text."""
-SHOWN = 160
+MOMENT = re.compile(r"-?\b[0-9]{13,}\b")
+"""Milliseconds since 1970, and sums with them, in a text."""
+SHOWN = 240
 """Longer values are cut."""
+
+
+class Found(NamedTuple):
+    """A request that both releases answered, and both answers."""
+
+    name: str
+    """Of the request."""
+    version: int
+    old: Any
+    new: Any
+
+    @classmethod
+    def of(cls, difference: Difference) -> Found:
+        step = difference.step
+        name = step.api_key.name if isinstance(step, Ask) else type(step).__name__
+        return cls(name, difference.version, difference.apache_kafka, difference.kshim)
 
 
 @dataclass
@@ -30,37 +46,45 @@ class Cause:
     first_in: list[str] = field(default_factory=list)
     """The histories that differ in nothing before it."""
     later_in: list[str] = field(default_factory=list)
+    versions: set[int] = field(default_factory=set)
 
     def __str__(self) -> str:
         examples = ", ".join([*self.first_in, *self.later_in][:3])
-        return f"{len(self.first_in)} + {len(self.later_in)} histories ({examples}): {self.text}"
+        versions = ", ".join(map(str, sorted(self.versions)))
+        return f"{len(self.first_in)} + {len(self.later_in)} histories ({examples}), v{versions}: {self.text}"
 
 
-def causes(found: Iterable[tuple[str, Sequence[Difference]]]) -> list[Cause]:
+def causes(found: Iterable[tuple[str, Sequence[Found]]]) -> list[Cause]:
     """The causes of all differences, those first that come first in most histories."""
     gathered: dict[str, Cause] = {}
     for title, differences in found:
         seen: set[str] = set()
         for number, difference in enumerate(differences):
-            for text in set(_texts(difference)) - seen:
-                seen.add(text)
+            for text in set(_texts(difference)):
                 cause = gathered.setdefault(text, Cause(text))
+                cause.versions.add(difference.version)
+                if text in seen:
+                    continue
+                seen.add(text)
                 (cause.later_in if number else cause.first_in).append(title)
     return sorted(gathered.values(), key=lambda cause: (-len(cause.first_in), -len(cause.later_in)))
 
 
+def without(value: Any, configs: Collection[str]) -> Any:
+    """An answer without these configs, and without moments in its texts."""
+    if isinstance(value, list):
+        return [without(each, configs) for each in value if not _is_one_of(configs, each)]
+    if isinstance(value, dict):
+        return {name: without(each, configs) for name, each in value.items()}
+    return MOMENT.sub("<moment>", value) if isinstance(value, str) else value
+
+
+def _is_one_of(configs: Collection[str], value: Any) -> bool:
+    return isinstance(value, dict) and value.get("name") in configs
+
+
 def explained_by(configs: Collection[str]) -> Rule:
     """A rule that leaves these configs out of all answers, and moments out of texts."""
-
-    def without(value: Any) -> Any:
-        if isinstance(value, list):
-            return [without(item) for item in value if not is_config(item)]
-        if isinstance(value, dict):
-            return {name: without(each) for name, each in value.items()}
-        return MOMENT.sub("<moment>", value) if isinstance(value, str) else value
-
-    def is_config(value: Any) -> bool:
-        return isinstance(value, dict) and value.get("name") in configs
 
     def rule(
         found: Sequence[Difference], steps: Sequence[Step], old: Transcript, new: Transcript
@@ -71,8 +95,8 @@ def explained_by(configs: Collection[str]) -> Rule:
                 each.step,
                 each.version,
                 each.fields,
-                without(each.apache_kafka),
-                without(each.kshim),
+                without(each.apache_kafka, configs),
+                without(each.kshim, configs),
             )
             for each in found
         )
@@ -81,11 +105,9 @@ def explained_by(configs: Collection[str]) -> Rule:
     return rule
 
 
-def _texts(difference: Difference) -> Iterator[str]:
-    asked = difference.step
-    name = f"{asked.api_key.name} v{difference.version}" if isinstance(asked, Ask) else type(asked).__name__
-    for path, old, new in _leaves(difference.apache_kafka, difference.kshim):
-        yield f"{name} {path or 'the whole'}: {_short(old)} → {_short(new)}"
+def _texts(found: Found) -> Iterator[str]:
+    for path, old, new in _leaves(found.old, found.new):
+        yield f"{found.name} {path or 'the whole'}: {_short(old)} → {_short(new)}"
 
 
 def _leaves(old: Any, new: Any, path: str = "") -> Iterator[tuple[str, Any, Any]]:

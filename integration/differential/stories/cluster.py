@@ -18,6 +18,7 @@ from schemas.messages.alter_replica_log_dirs import (
 from schemas.messages.api_versions import ApiVersionsRequest
 from schemas.messages.remove_raft_voter import RemoveRaftVoterRequest
 from schemas.messages.unregister_broker import UnregisterBrokerRequest
+from schemas.messages.unregister_controller import UnregisterControllerRequest
 from schemas.messages.update_features import FeatureUpdateKey, UpdateFeaturesRequest
 
 CLUSTER_METADATA, TRANSACTION_VERSION = "__cluster_metadata", "transaction.version"
@@ -119,6 +120,12 @@ def bad_updates_of_features(admin: Admin) -> None:
 def brokers_that_are_not_registered(admin: Admin) -> None:
     for node_id in (0, 2, -1, 2**31 - 1):
         admin.change(UnregisterBrokerRequest(broker_id=node_id))
+
+
+@story(ApiKey.UNREGISTER_CONTROLLER)
+def controllers_to_forget(admin: Admin) -> None:
+    for node_id in (1, 0, 2, -1, 2**31 - 1):
+        admin.change(UnregisterControllerRequest(controller_id=node_id))
 
 
 @story(ApiKey.ADD_RAFT_VOTER)

@@ -9,12 +9,11 @@ from collections.abc import Callable, Iterator, Mapping
 
 import pytest
 
-from integration.apache_kafka.tools import TOPICS, Tools
+from integration.apache_kafka.tools import CONFIGS, TOPICS, Tools
 from integration.differential.playing.pairs import Pair
-from integration.differential.stories.admin import PER_SERVER, READ_ONLY_HERE
+from integration.differential.stories.admin import OF_GROUPS, PER_SERVER, READ_ONLY_HERE
 from integration.support.server import Server
 
-CONFIGS = "kafka.admin.ConfigCommand"
 OFFSETS = "org.apache.kafka.tools.GetOffsetShell"
 LOG_DIRS = "org.apache.kafka.tools.LogDirsCommand"
 QUORUM = "org.apache.kafka.tools.MetadataQuorumCommand"
@@ -143,7 +142,7 @@ COMMANDS = [
 ]
 
 # Each server's own settings, and those that docs/differences.md calls D-elr and D-listener-configs.
-OWN = re.compile(rf"^({'|'.join(map(re.escape, [*PER_SERVER, *READ_ONLY_HERE]))})=")
+OWN = re.compile(rf"^({'|'.join(map(re.escape, [*PER_SERVER, *READ_ONLY_HERE, *OF_GROUPS]))})=")
 MEANS_NOTHING = [
     (re.compile(r"(?<=Configs: )min\.insync\.replicas=1,?"), ""),
     (re.compile(r"TopicId: \S+"), "TopicId: <id>"),

@@ -131,6 +131,7 @@ MEANS_NOTHING = [
     (re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"), "<uuid>"),
     (re.compile(r'(imestamp(Ms)?"?[=:]) ?\d+'), r"\1<time>"),
     (re.compile(r"TopicId: \S+"), "TopicId: <id>"),
+    (re.compile(r',"topicId":"[^"]+"'), ""),  # Kafka 4.4 stores it with each offset
     (re.compile(r"(Leader|Replicas|Isr): \d+"), r"\1: <node>"),
     (re.compile(r"(127\.0\.0\.1:)\d+ +\(\d+\)"), r"\1<port> (<node>)"),
     (re.compile(r"min\.insync\.replicas=1,"), ""),  # same as the default; Kafka sets it cluster-wide

@@ -423,7 +423,7 @@ def txn_commit(
         group_id=group,
         producer_id=ProducerId(client) if id is None else id,
         producer_epoch=Epoch(client) if epoch is None else epoch,
-        generation_id=generation,
+        generation_id_or_member_epoch=generation,
         member_id=member,
         group_instance_id=instance,
         topics=tuple(

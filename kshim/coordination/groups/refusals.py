@@ -187,6 +187,7 @@ def _txn_offset_commit(
         topics=tuple(
             TxnOffsetCommitResponseTopic(
                 name=topic.name,
+                topic_id=topic.topic_id,
                 partitions=tuple(
                     TxnOffsetCommitResponsePartition(
                         partition_index=partition.partition_index, error_code=error

@@ -57,7 +57,7 @@ def txn_offset_commit(shard: Shard, caller: Caller, request: TxnOffsetCommitRequ
     if group is None and request.group_id in shard.consumer.groups:
         error = shard.consumer.check_txn_commit(draft, caller, request)
     else:
-        error = pending.validate_commit(group, request)
+        error = pending.validate_commit(group, request, caller.api_version)
     if error is ErrorCode.NONE:
         error = shard.hard_state.fencing.check(
             ProducerIdAndEpoch(request.producer_id, request.producer_epoch)

@@ -23,25 +23,36 @@ from schemas.messages.txn_offset_commit import (
     TxnOffsetCommitResponseTopic,
 )
 
+FIRST_VERSION_THAT_KNOWS_GROUPS = 6
 
-def validate_commit(group: ClassicGroup | None, request: TxnOffsetCommitRequest) -> ErrorCode:
+
+def validate_commit(
+    group: ClassicGroup | None, request: TxnOffsetCommitRequest, api_version: int
+) -> ErrorCode:
     """NONE if offsets of the group may be committed, else the error.
 
     A producer need not name the member for which it commits; below v3 it cannot (KIP-447). A member that is
     named must be of the present generation, in any of its phases.
     """
     if group is None:
-        return ErrorCode.NONE if request.generation_id < 0 else ErrorCode.ILLEGAL_GENERATION
-    if group.state is State.EMPTY and request.generation_id < 0:
+        if request.generation_id_or_member_epoch < 0:
+            return ErrorCode.NONE
+        knows_groups = api_version >= FIRST_VERSION_THAT_KNOWS_GROUPS
+        return ErrorCode.GROUP_ID_NOT_FOUND if knows_groups else ErrorCode.ILLEGAL_GENERATION
+    if group.state is State.EMPTY and request.generation_id_or_member_epoch < 0:
         return ErrorCode.NONE
     answer = ANSWERS[ApiKey.TXN_OFFSET_COMMIT][group.state]
     if isinstance(answer, ErrorCode):
         return answer
-    says_who = request.generation_id >= 0 or request.member_id or request.group_instance_id is not None
+    says_who = (
+        request.generation_id_or_member_epoch >= 0
+        or request.member_id
+        or request.group_instance_id is not None
+    )
     if not says_who:
         return ErrorCode.NONE
     error = group.validate(request.member_id, request.group_instance_id)
-    if error is ErrorCode.NONE and request.generation_id != group.generation:
+    if error is ErrorCode.NONE and request.generation_id_or_member_epoch != group.generation:
         return ErrorCode.ILLEGAL_GENERATION
     return error
 
@@ -64,7 +75,11 @@ def commit(draft: Draft, caller: Caller, request: TxnOffsetCommitRequest) -> Non
             partitions.append(
                 TxnOffsetCommitResponsePartition(partition_index=partition.partition_index, error_code=error)
             )
-        topics.append(TxnOffsetCommitResponseTopic(name=topic.name, partitions=tuple(partitions)))
+        topics.append(
+            TxnOffsetCommitResponseTopic(
+                name=topic.name, topic_id=topic.topic_id, partitions=tuple(partitions)
+            )
+        )
     draft.reply(caller.token, TxnOffsetCommitResponse(topics=tuple(topics)))
 
 

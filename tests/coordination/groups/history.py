@@ -471,7 +471,7 @@ class Client:
             group_id=self.group_id,
             producer_id=producer_id,
             producer_epoch=0,
-            generation_id=self.generation_id,
+            generation_id_or_member_epoch=self.generation_id,
             member_id=self.member_id,
             group_instance_id=self.group_instance_id,
             topics=(TxnOffsetCommitRequestTopic(name="topic", partitions=partitions),),

@@ -65,9 +65,11 @@ class TestWhoMayCommit:
         assert not any(isinstance(key, GroupMetadataKey) for key, _ in history.records())
 
     def test_a_generation_of_an_unknown_group(self, history: History) -> None:
-        """[138]: also in versions in which OffsetCommit answers GROUP_ID_NOT_FOUND."""
+        """[138]: from v6 on the error is the group's (KIP-1319)."""
         client = history.client(member_id="m", generation_id=1)
-        assert client.txn_commit(5, P) == ErrorCode.ILLEGAL_GENERATION
+        assert client.txn_commit(5, P) == ErrorCode.GROUP_ID_NOT_FOUND
+        answer = history.ask(client.txn_request({0: 5}, P), 5)
+        assert answer.topics[0].partitions[0].error_code == ErrorCode.ILLEGAL_GENERATION
         assert history.groups() == {}
 
     def test_a_member_of_the_generation(self, history: History) -> None:
@@ -79,8 +81,8 @@ class TestWhoMayCommit:
         """[138]"""
         (client,) = history.stable(1)
         assert client.txn_commit(1, P, member_id="stranger") == ErrorCode.UNKNOWN_MEMBER_ID
-        assert client.txn_commit(1, P, generation_id=2) == ErrorCode.ILLEGAL_GENERATION
-        assert client.txn_commit(1, P, generation_id=-1) == ErrorCode.ILLEGAL_GENERATION
+        assert client.txn_commit(1, P, generation_id_or_member_epoch=2) == ErrorCode.ILLEGAL_GENERATION
+        assert client.txn_commit(1, P, generation_id_or_member_epoch=-1) == ErrorCode.ILLEGAL_GENERATION
         assert client.txn_commit(1, P, member_id="") == ErrorCode.UNKNOWN_MEMBER_ID
         assert client.txn_commit(1, P, group_instance_id="stranger") == ErrorCode.UNKNOWN_MEMBER_ID
         client.leave()

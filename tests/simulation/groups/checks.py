@@ -262,9 +262,12 @@ class Checks:
         is_due: bool,
     ) -> None:
         """A producer that names a member must name it in the present generation."""
-        if answer.topics[0].partitions[0].error_code == ErrorCode.NONE and request.generation_id >= 0:
+        if (
+            answer.topics[0].partitions[0].error_code == ErrorCode.NONE
+            and request.generation_id_or_member_epoch >= 0
+        ):
             group = node.coordinator._shards[shard].groups[request.group_id]
-            assert group.generation == request.generation_id
+            assert group.generation == request.generation_id_or_member_epoch
             assert request.member_id in group.members
 
     # ---- each durable record

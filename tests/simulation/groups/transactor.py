@@ -89,7 +89,7 @@ class Transactor:
             group_id=request.group_id,
             producer_id=request.producer_id,
             producer_epoch=request.producer_epoch,
-            generation_id=member.generation_id,
+            generation_id_or_member_epoch=member.generation_id,
             member_id=member.member_id,
             group_instance_id=member.profile.group_instance_id,
             topics=request.topics,

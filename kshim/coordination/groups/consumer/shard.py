@@ -276,7 +276,7 @@ class ConsumerShard:
             self.groups[request.group_id],
             request.member_id,
             request.group_instance_id,
-            request.generation_id,
+            request.generation_id_or_member_epoch,
             caller.api_version,
             self._written(draft, request),
         )

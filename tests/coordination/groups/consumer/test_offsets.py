@@ -89,7 +89,7 @@ def txn_commit(
         producer_epoch=0,
         member_id=member_id,
         group_instance_id=instance_id,
-        generation_id=epoch,
+        generation_id_or_member_epoch=epoch,
         topics=(
             TxnOffsetCommitRequestTopic(
                 name="foo",
