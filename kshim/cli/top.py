@@ -26,7 +26,11 @@ EVENTS = 8
 """Most lines about the latest events."""
 MOST_GROUPS = 200
 RATE = "Records/s"
-COLORS = {"Stable": "green", "Empty": "dim", "PreparingRebalance": "yellow", "CompletingRebalance": "yellow"}
+COLORS = {
+    "Stable": "green",
+    "Empty": "dim",
+    **dict.fromkeys(("PreparingRebalance", "CompletingRebalance", "Assigning", "Reconciling"), "yellow"),
+}
 
 
 @click.command()

@@ -22,13 +22,18 @@ if TYPE_CHECKING:
     from kshim.recorder.shown import ShownRebalance
 
 
-Waits = Literal["to_join", "to_join_first", "to_sync"]
+Waits = Literal["to_join", "to_join_first", "to_sync", "to_revoke", "to_get", "to_hear"]
 MOST_ROWS = 10
 WAITS: Mapping[Waits, str] = {
     "to_join": "It waits for these members to join",
     "to_join_first": "It waits for those to join that were given these ids",
     "to_sync": "It waits for these members to ask for their assignment",
+    "to_revoke": "It waits for these members to give up partitions",
+    "to_get": "These members wait for partitions that others have not given up",
+    "to_hear": "These members have not heard of the new assignment, as they have sent no heartbeat since",
 }
+UNLIMITED: frozenset[Waits] = frozenset(("to_get", "to_hear"))
+"""Members for which no time limit is known."""
 
 
 @click.command()
@@ -92,13 +97,18 @@ def _now(group: str, now: WaitsFor | None, now_ms: int) -> list[str]:
         return [f"Group {group} does not exist any more."]
     count = len(now["members"])
     members = "no members" if not count else "1 member" if count == 1 else f"{count} members"
-    lines = [f"Group {group} is {now['state']} in generation {now['generation']}, with {members}."]
+    assigned = now.get("assignment_epoch", now["generation"])
+    unit = "epoch" if "assignment_epoch" in now else "generation"
+    lines = [f"Group {group} is {now['state']} in {unit} {now['generation']}, with {members}."]
+    if count and assigned != now["generation"]:
+        lines.append(f"Its assignment is not computed yet; the last one is of epoch {assigned}.")
     if now["because"] and now["began_ms"] is not None:
         lines.append(f"It rebalances for {seconds(now_ms - now['began_ms'])} now, because {now['because']}.")
     left = "" if now["until_ms"] is None else f", {seconds(max(now['until_ms'] - now_ms, 0))} more at most"
     for key, what in WAITS.items():
-        if now[key]:
-            lines.append(f"{what}{left}: {listed(now[key], most=20)}.")
+        awaited = now.get(key, ())
+        if awaited:
+            lines.append(f"{what}{'' if key in UNLIMITED else left}: {listed(awaited, most=20)}.")
     return lines
 
 

@@ -8,30 +8,29 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias, overload
 from kshim.callers import RequestContext
 from kshim.cluster import NO_LEADER
 from kshim.control.commands import SteeringError
-from kshim.coordination.groups.refusals import (
-    DeleteGroup,
-    DescribeGroup,
-    ExpireMember,
-    FenceMember,
-    ForceRebalance,
-)
+from kshim.coordination.groups.consumer.requests import DescribeConsumerGroup
+from kshim.coordination.groups.refusals import DeleteGroup, DescribeGroup
+from kshim.coordination.groups.steering_requests import ExpireMember, FenceMember, ForceRebalance
 from kshim.coordination.groups.texts import joined
 from kshim.turns.promise import Promise
 from kshim.turns.slices import others_first
 from schemas.error_code import ErrorCode
+from schemas.messages.leave_group import LeaveGroupRequest, MemberIdentity
 
 if TYPE_CHECKING:
     from kshim.configs.config import Config
     from kshim.coordination.interfaces import Groups
     from kshim.storage.clock import TimerClock
+    from schemas.messages.consumer_group_describe import DescribedGroup as DescribedConsumerGroup
     from schemas.messages.delete_groups import DeletableGroupResult
-    from schemas.messages.describe_groups import DescribedGroup, DescribedGroupMember
-    from schemas.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
+    from schemas.messages.describe_groups import DescribedGroup
+    from schemas.messages.leave_group import LeaveGroupResponse
     from schemas.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
     from schemas.messages.offset_fetch import OffsetFetchRequestGroup, OffsetFetchResponseGroup
 
     Steered: TypeAlias = (
         DescribeGroup
+        | DescribeConsumerGroup
         | OffsetFetchRequestGroup
         | OffsetCommitRequest
         | LeaveGroupRequest
@@ -45,6 +44,8 @@ API_VERSION = 5
 """A version in which DescribeGroups and LeaveGroup have instance ids, and OffsetCommit no retention time."""
 CLIENT_ID = "kshim"
 CLIENT_HOST = "/127.0.0.1"
+REASON = "removed by an administrator"
+"""The reason that is given when a member is removed."""
 LOADING_S = 10.0
 """How long to wait for a coordinator that is loading."""
 
@@ -71,6 +72,8 @@ class Coordinators:
     @overload
     async def ask(self, request: DescribeGroup) -> DescribedGroup: ...
     @overload
+    async def ask(self, request: DescribeConsumerGroup) -> DescribedConsumerGroup: ...
+    @overload
     async def ask(self, request: OffsetFetchRequestGroup) -> OffsetFetchResponseGroup: ...
     @overload
     async def ask(self, request: OffsetCommitRequest) -> OffsetCommitResponse: ...
@@ -93,18 +96,27 @@ class Coordinators:
         answer = groups.submit(context, request)
         return await answer.deferred() if isinstance(answer, Promise) else answer
 
-    async def existing(self, group_id: str) -> DescribedGroup:
-        """Describe a group. Raises SteeringError if it does not exist."""
-        described = await self.ask(DescribeGroup(group_id))
-        if described.group_state == "Dead":
+    async def members(self, group_id: str) -> list[MemberIdentity]:
+        """The members of a group of either kind. Raises SteeringError if it does not exist."""
+        found = await self._members(group_id)
+        if found is None:
             raise SteeringError(f"there is no group {group_id}")
-        return described
+        return found
 
     async def without_members(self, group_id: str, wanted: str) -> None:
         """Raise SteeringError if a group has members. wanted: a clause that says what is not done then."""
-        described = await self.ask(DescribeGroup(group_id))
-        if described.members:
-            raise SteeringError(f"group {group_id} has members, so {wanted}: {listed(described.members)}")
+        members = await self._members(group_id)
+        if members:
+            raise SteeringError(f"group {group_id} has members, so {wanted}: {listed(members)}")
+
+    async def _members(self, group_id: str) -> list[MemberIdentity] | None:
+        classic = await self.ask(DescribeGroup(group_id))
+        if classic.group_state != "Dead":
+            return [_identity(each.member_id, each.group_instance_id) for each in classic.members]
+        described = await self.ask(DescribeConsumerGroup(group_id))
+        if described.error_code != ErrorCode.NONE:
+            return None
+        return [_identity(each.member_id, each.instance_id) for each in described.members]
 
     def _context(self, group_id: str) -> RequestContext:
         broker = self._broker
@@ -115,6 +127,10 @@ class Coordinators:
         return RequestContext(API_VERSION, CLIENT_ID, CLIENT_HOST, here, node_id=leader)
 
 
-def listed(members: Iterable[DescribedGroupMember]) -> str:
+def _identity(member_id: str, group_instance_id: str | None) -> MemberIdentity:
+    return MemberIdentity(member_id=member_id, group_instance_id=group_instance_id, reason=REASON)
+
+
+def listed(members: Iterable[MemberIdentity]) -> str:
     """The ids of members, in words; "none" if there are no members."""
     return joined(member.member_id for member in members) or "none"

@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from kshim.control.commands import Command, Commands, SteeringError
 from kshim.control.coordinators import Coordinators, listed
-from kshim.coordination.groups.refusals import DeleteGroup, ExpireMember, FenceMember, ForceRebalance
+from kshim.coordination.groups.refusals import DeleteGroup
+from kshim.coordination.groups.steering_requests import ExpireMember, FenceMember, ForceRebalance
 from kshim.coordination.groups.texts import joined
 from schemas.error_code import ErrorCode
 from schemas.messages.leave_group import LeaveGroupRequest, MemberIdentity
-
-if TYPE_CHECKING:
-    from schemas.messages.describe_groups import DescribedGroupMember
-
-REASON = "removed by an administrator"
 
 
 class MemberSteering:
@@ -38,23 +32,23 @@ class MemberSteering:
 
     async def rebalance(self, group_id: str) -> list[str]:
         """Make a group rebalance, and return the ids of its members."""
-        group = await self._coordinators.existing(group_id)
+        members = await self._coordinators.members(group_id)
         error = await self._coordinators.ask(ForceRebalance(group_id))
         if error is not ErrorCode.NONE:
             raise SteeringError(f"group {group_id} has no members that could rebalance")
-        return [member.member_id for member in group.members]
+        return [member.member_id for member in members]
 
     async def expire(self, group_id: str, member_id: str) -> None:
         """End a member's session, as if it had sent no heartbeat."""
-        group = await self._coordinators.existing(group_id)
+        members = await self._coordinators.members(group_id)
         error = await self._coordinators.ask(ExpireMember(group_id, member_id))
         if error is not ErrorCode.NONE:
-            raise SteeringError(f"group {group_id} has no member {member_id}; it has {listed(group.members)}")
+            raise SteeringError(f"group {group_id} has no member {member_id}; it has {listed(members)}")
 
     async def fence(self, group_id: str, group_instance_id: str) -> str:
         """Fence a static member, and return its member id."""
-        group = await self._coordinators.existing(group_id)
-        static = [member for member in group.members if member.group_instance_id]
+        members = await self._coordinators.members(group_id)
+        static = [member for member in members if member.group_instance_id]
         error = await self._coordinators.ask(FenceMember(group_id, group_instance_id))
         if error is not ErrorCode.NONE:
             known = joined(str(member.group_instance_id) for member in static) or "none"
@@ -66,35 +60,29 @@ class MemberSteering:
 
     async def remove(self, group_id: str, name: str) -> str:
         """Remove a member, and return its member id. name: its member id or its group.instance.id."""
-        group = await self._coordinators.existing(group_id)
-        for member in group.members:
+        members = await self._coordinators.members(group_id)
+        for member in members:
             if name in (member.member_id, member.group_instance_id):
                 await self._leave(group_id, member)
                 return member.member_id
-        raise SteeringError(f"group {group_id} has no member {name}; it has {listed(group.members)}")
+        raise SteeringError(f"group {group_id} has no member {name}; it has {listed(members)}")
 
     async def empty(self, group_id: str) -> list[str]:
         """Remove all members, and return their ids."""
-        group = await self._coordinators.existing(group_id)
-        await self._leave(group_id, *group.members)
-        return [member.member_id for member in group.members]
+        members = await self._coordinators.members(group_id)
+        await self._leave(group_id, *members)
+        return [member.member_id for member in members]
 
     async def delete(self, group_id: str) -> None:
         """Delete a group without members, and its offsets."""
-        await self._coordinators.existing(group_id)
+        await self._coordinators.members(group_id)
         await self._coordinators.without_members(group_id, "it is not deleted")
         deleted = await self._coordinators.ask(DeleteGroup(group_id))
         if deleted.error_code != ErrorCode.NONE:
             raise SteeringError(f"group {group_id}: {ErrorCode(deleted.error_code).name}")
 
-    async def _leave(self, group_id: str, *members: DescribedGroupMember) -> None:
+    async def _leave(self, group_id: str, *members: MemberIdentity) -> None:
         """Remove members as Kafka's admin client does. A member that has left meanwhile is no error."""
-        leaving = tuple(
-            MemberIdentity(
-                member_id=member.member_id, group_instance_id=member.group_instance_id, reason=REASON
-            )
-            for member in members
-        )
-        left = await self._coordinators.ask(LeaveGroupRequest(group_id=group_id, members=leaving))
+        left = await self._coordinators.ask(LeaveGroupRequest(group_id=group_id, members=members))
         if left.error_code != ErrorCode.NONE:
             raise SteeringError(f"group {group_id}: {ErrorCode(left.error_code).name}")

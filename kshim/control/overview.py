@@ -94,7 +94,10 @@ class Overview:
             "lag": far.lag,
             "because": waits["because"],
             "began_ms": waits["began_ms"],
-            "waits_for": [*waits["to_join"], *waits["to_join_first"], *waits["to_sync"]],
+            "waits_for": [
+                *(*waits["to_join"], *waits["to_join_first"], *waits["to_sync"]),
+                *waits.get("to_revoke", ()),
+            ],
             "last": {"cause": kept[-1].trigger.value, "ended_ms": kept[-1].ended_ms} if kept else None,
             "scores": scored,
         }

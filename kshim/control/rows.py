@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from typing import NamedTuple, Protocol, TypedDict
+from typing import NamedTuple, NotRequired, Protocol, TypedDict
 
 from kshim.cluster import KnownCluster
 from kshim.control.long import in_order
@@ -28,6 +28,8 @@ class GroupFacts(TypedDict):
     protocol: str
     leader: str
     coordinator: int
+    assignment_epoch: NotRequired[int]
+    """The epoch of the target; only a consumer group has this field."""
 
 
 class GroupRow(GroupFacts):
@@ -70,7 +72,7 @@ async def row(shown: Shown, slices: Slices, group_id: str) -> GroupRow | None:
 
 
 def facts_of(group: SeenGroup) -> GroupFacts:
-    return {
+    facts: GroupFacts = {
         "group_id": group.group_id,
         "state": str(group.state),
         "generation": group.generation,
@@ -79,6 +81,9 @@ def facts_of(group: SeenGroup) -> GroupFacts:
         "leader": group.leader,
         "coordinator": group.node_id,
     }
+    if group.assignment_epoch is not None:
+        facts["assignment_epoch"] = group.assignment_epoch
+    return facts
 
 
 class Progress(NamedTuple):

@@ -9,16 +9,9 @@ from kshim.callers import RequestContext
 from kshim.cluster.pause import Pause
 from kshim.coordination.groups.consumer.environment import Visible
 from kshim.coordination.groups.consumer.requests import DescribeConsumerGroup, Patience
-from kshim.coordination.groups.refusals import (
-    DeleteGroup,
-    DescribeGroup,
-    ExpireMember,
-    FenceMember,
-    ForceRebalance,
-    GroupRequest,
-    StableOffsetFetch,
-)
+from kshim.coordination.groups.refusals import DeleteGroup, DescribeGroup, GroupRequest, StableOffsetFetch
 from kshim.coordination.groups.seen import SeenGroup
+from kshim.coordination.groups.steering_requests import ExpireMember, FenceMember, ForceRebalance
 from kshim.coordination.groups.waiting import WaitsFor
 from kshim.coordination.transactions.requests import AddPartitions
 from kshim.turns.promise import Answer

@@ -53,7 +53,9 @@ FAMILIES: Final[Mapping[str, Family]] = {
     "kshim_consumergroup_state": Family(
         GAUGE, "1 for the state that a group is in.", ("consumergroup", "state")
     ),
-    "kshim_consumergroup_generation": Family(GAUGE, "Generation of a group.", ("consumergroup",)),
+    "kshim_consumergroup_generation": Family(
+        GAUGE, "Generation of a group; of a consumer group, its epoch.", ("consumergroup",)
+    ),
     "kshim_rebalances": Family(
         COUNTER, "Rebalances of all groups that are over, by their cause.", ("cause",)
     ),

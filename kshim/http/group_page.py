@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from functools import partial
 
 from kshim.control.rows import offsets
@@ -88,7 +88,7 @@ async def _parts(
 
 def _facts(group: SeenGroup, names: Mapping[str, str]) -> Html:
     facts = {
-        "Generation": number(group.generation),
+        "Generation" if group.assignment_epoch is None else "Epoch": number(group.generation),
         "Members": number(len(group.members)),
         "Protocol": f"{group.protocol_type} {group.protocol}".strip() or "–",
         "Leader": names.get(group.leader, group.leader) or "–",
@@ -106,8 +106,10 @@ def _now(
 ) -> Html:
     """Say who waits for whom. worth: remarks about what deserves a look, one list item each."""
     more = tag("ul", *(tag("li", remark) for remark in worth), class_="story") if worth else NOTHING
+    if waits and group.assignment_epoch is not None and group.members:
+        return _section_now(*_waits_of_consumers(waits, names, now_ms), more)
     if not waits or group.state not in (State.PREPARING_REBALANCE, State.COMPLETING_REBALANCE):
-        said = "It is empty." if group.state is State.EMPTY else "Nobody waits."
+        said = "It is empty." if group.state == State.EMPTY else "Nobody waits."
         return _section_now(tag("p", said), more)
     awaited = [*waits["to_join"], *waits["to_join_first"]]
     action = "to join"
@@ -128,6 +130,25 @@ def _now(
     )
     because = f"It rebalances because {waits['because']}" if waits["because"] else ""
     return _section_now(sentence, tag("p", because, class_="because"), more)
+
+
+def _waits_of_consumers(waits: WaitsFor, names: Mapping[str, str], now_ms: int) -> Iterator[Html]:
+    """Say which members of a consumer group have not reached their target, one paragraph each reason."""
+    until_ms = waits["until_ms"]
+    until = f", for {duration(max(0, until_ms - now_ms))} at most" if until_ms is not None else ""
+    reasons = (
+        (waits.get("to_revoke", ()), "awaited", f"to give up partitions{until}."),
+        (waits.get("to_get", ()), "waiting", "to get partitions that others still have."),
+        (waits.get("to_hear", ()), "awaited", "to ask for the new assignment."),
+    )
+    found = [reason for reason in reasons if reason[0]]
+    for awaited, kind, what in found:
+        yield tag("p", "Waits for ", _chips(awaited, names, kind), " ", what)
+    if not found:
+        is_behind = waits.get("assignment_epoch") != waits["generation"]
+        yield tag("p", "The assignment is not computed yet." if is_behind else "Nobody waits.")
+    if waits["because"]:
+        yield tag("p", f"It rebalances because {waits['because']}", class_="because")
 
 
 def _section_now(*parts: Html) -> Html:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Sequence
 from functools import partial
+from typing import NotRequired, TypedDict
 
 from kshim.control.long import Long, in_order, long_rebalances
 from kshim.control.overview import scores_of
 from kshim.control.rows import GroupRow, facts_of, offsets, row
-from kshim.coordination.groups.member import Member
+from kshim.coordination.groups.consumer import seen as consumer
 from kshim.coordination.groups.rebalance_record import who
-from kshim.coordination.groups.seen import SeenGroup
+from kshim.coordination.groups.seen import SeenGroup, SeenMember
 from kshim.http.answers import Answer, Asked, HttpError, listing, long_answer
 from kshim.http.facts import Facts
 from kshim.recorder.scores import Scores
@@ -18,11 +19,29 @@ from kshim.recorder.shown import Assignment, ShownMember, shown_assignment, show
 from kshim.turns.aside import Aside
 from kshim.turns.slices import Slices
 
-WAITS = ("because", "began_ms", "until_ms", "to_join", "to_join_first", "to_sync")
+WAITS = (
+    *("because", "began_ms", "until_ms", "to_join", "to_join_first", "to_sync"),
+    *("to_revoke", "to_get", "to_hear"),
+)
 """The fields of `WaitsFor` that the rest of a group's JSON lacks."""
 MEMBER_US = 50
 LIGHT_BYTES = 4_000
 """Largest assignment decoded at once. Larger ones are decoded aside, as 1,000 partitions take some ms."""
+
+
+class ConsumerFacts(TypedDict):
+    """What only a member of a consumer group has."""
+
+    epoch: int
+    state: str
+    """"stable", "unrevoked_partitions" or "unreleased_partitions"."""
+    topics: Sequence[str]
+    """The topics that it subscribes to by name."""
+    regex: str
+    assignor: str | None
+    """The assignor that it asks for."""
+    target: Assignment
+    """What it is to have."""
 
 
 class ShownGroupMember(ShownMember):
@@ -31,6 +50,8 @@ class ShownGroupMember(ShownMember):
     session_timeout_ms: int
     rebalance_timeout_ms: int
     assignment: Assignment
+    consumer: NotRequired[ConsumerFacts]
+    """Only a member of a consumer group has this field."""
 
 
 async def groups(facts: Facts, asked: Asked) -> Answer:
@@ -89,9 +110,18 @@ async def members(aside: Aside, slices: Slices, group: SeenGroup) -> AsyncIterat
     """The members of a group, each with its assignment."""
     for member in group.members:
         await slices.spend(MEMBER_US)
-        decode = partial(shown_assignment, group.protocol_type, member.assignment)
-        is_light = len(member.assignment) <= LIGHT_BYTES
-        yield member_json(member, decode() if is_light else await aside.run(decode))
+        read = partial(shown_assignment, group.protocol_type)
+        assignment = await _decoded(aside, read, member.assignment)
+        if isinstance(member, consumer.SeenMember):
+            target = await _decoded(aside, read, member.target)
+            yield member_json(member, assignment, _consumer_facts(member, target))
+        else:
+            yield member_json(member, assignment)
+
+
+async def _decoded(aside: Aside, read: Callable[[bytes], Assignment], assignment: bytes) -> Assignment:
+    decode = partial(read, assignment)
+    return decode() if len(assignment) <= LIGHT_BYTES else await aside.run(decode)
 
 
 def no_group(group_id: str) -> HttpError:
@@ -99,11 +129,32 @@ def no_group(group_id: str) -> HttpError:
     return HttpError(404, f"no group {group_id[:200]!r}; GET /groups lists them all")
 
 
-def member_json(member: Member, assignment: Assignment) -> ShownGroupMember:
+def member_json(
+    member: SeenMember, assignment: Assignment, of_consumer: ConsumerFacts | None = None
+) -> ShownGroupMember:
     """One member as JSON. assignment: from `shown_assignment`."""
-    return {
-        **shown_member(who(member)),
+    names = shown_member(who(member))
+    shown: ShownGroupMember = {
+        "member_id": names["member_id"],
+        "client_id": names["client_id"],
+        "host": names["host"],
+        "instance_id": names["instance_id"],
         "session_timeout_ms": member.session_timeout_ms,
         "rebalance_timeout_ms": member.rebalance_timeout_ms,
         "assignment": assignment,
+    }
+    if of_consumer is not None:
+        shown["consumer"] = of_consumer
+    return shown
+
+
+def _consumer_facts(seen: consumer.SeenMember, target: Assignment) -> ConsumerFacts:
+    member = seen.member
+    return {
+        "epoch": member.epoch,
+        "state": member.state.name.lower(),
+        "topics": sorted(member.topic_names),
+        "regex": member.regex,
+        "assignor": member.server_assignor,
+        "target": target,
     }

@@ -12,6 +12,7 @@ from typing import Final
 from kshim.cluster.topics import Partition
 from kshim.control.rows import ROW_US as GROUP_US
 from kshim.control.rows import OffsetRow, offsets
+from kshim.coordination.groups.consumer.states import GroupState
 from kshim.coordination.groups.seen import SeenGroup
 from kshim.coordination.groups.states import State
 from kshim.http.facts import Facts
@@ -73,7 +74,7 @@ def _generation(group: SeenGroup) -> Iterator[Sample]:
 
 
 def _states(group: SeenGroup) -> Iterator[Sample]:
-    for state in State:
+    for state in State if group.assignment_epoch is None else GroupState:
         yield (group.group_id, state), group.state is state
 
 

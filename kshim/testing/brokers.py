@@ -38,10 +38,12 @@ VERSIONS: Final = {
     ApiKey.CREATE_TOPICS: 5,
     ApiKey.DELETE_TOPICS: 4,
     ApiKey.DELETE_GROUPS: 2,
+    ApiKey.CONSUMER_GROUP_DESCRIBE: 0,
     ApiKey.DESCRIBE_CLIENT_QUOTAS: 0,
     ApiKey.ALTER_CLIENT_QUOTAS: 0,
 }
-"""The versions of the requests. Apache Kafka serves them from 2.4 on, those about quotas from 2.6 on."""
+"""The versions of the requests. Apache Kafka serves them from 2.4 on, those about quotas from 2.6 on,
+and those about groups of the consumer protocol from 4.0 on."""
 POLL_S = 0.01
 GRACE_S = 2.0
 """How long after its time a call still waits for an answer that a broker gives at the end of the time."""

@@ -8,6 +8,11 @@ from typing import NamedTuple
 from kshim.testing.brokers import Again, Brokers, check
 from schemas.consumer_protocol import decode_assignment, decode_topics
 from schemas.error_code import ErrorCode
+from schemas.messages.consumer_group_describe import (
+    ConsumerGroupDescribeRequest,
+    ConsumerGroupDescribeResponse,
+)
+from schemas.messages.consumer_group_describe import Member as DescribedMember
 from schemas.messages.delete_groups import DeleteGroupsRequest, DeleteGroupsResponse
 from schemas.messages.describe_groups import (
     DescribedGroupMember,
@@ -30,6 +35,7 @@ __all__ = [
 
 CONSUMER = "consumer"
 NO_OFFSET = -1
+DEAD = "Dead"
 GONE = frozenset({ErrorCode.GROUP_ID_NOT_FOUND, ErrorCode.UNKNOWN_MEMBER_ID})
 
 
@@ -53,7 +59,8 @@ class Group(NamedTuple):
 
     group_id: str
     state: str
-    """Kafka's name of the state: Dead, Empty, PreparingRebalance, CompletingRebalance or Stable."""
+    """Kafka's name of the state: Dead, Empty, PreparingRebalance, CompletingRebalance or Stable; of a
+    group of the consumer protocol (KIP-848) Dead, Empty, Assigning, Reconciling or Stable."""
     members: tuple[Member, ...]
 
     @property
@@ -83,9 +90,38 @@ def describe_group(brokers: Brokers, group: str) -> Group:
     request = DescribeGroupsRequest(groups=(group,))
     (described,) = brokers.ask_node(node_id, request, DescribeGroupsResponse).groups
     check(f"group {group}", described.error_code)
+    if described.group_state == DEAD and (found := _consumer_group(brokers, node_id, group)) is not None:
+        return found
     is_consumer = described.protocol_type == CONSUMER
     members = (_member(member, is_consumer) for member in described.members)
     return Group(group, described.group_state, tuple(sorted(members)))
+
+
+def _consumer_group(brokers: Brokers, node_id: int, group: str) -> Group | None:
+    """The group, if it is one of the consumer protocol. Raises Again, Refused, OSError.
+
+    A broker may not know the request, so it is sent only if there is such a group.
+    """
+    listed = brokers.ask_node(node_id, ListGroupsRequest(), ListGroupsResponse)
+    check("list groups", listed.error_code)
+    if group not in {each.group_id for each in listed.groups}:
+        return None
+    request = ConsumerGroupDescribeRequest(group_ids=(group,))
+    (described,) = brokers.ask_node(node_id, request, ConsumerGroupDescribeResponse).groups
+    if described.error_code in GONE:
+        return None
+    check(f"group {group}", described.error_code)
+    return Group(group, described.group_state, tuple(sorted(map(_consumer_member, described.members))))
+
+
+def _consumer_member(member: DescribedMember) -> Member:
+    held = sorted(
+        TopicPartition(of.topic_name, index)
+        for of in member.assignment.topic_partitions
+        for index in of.partitions
+    )
+    topics = frozenset((*member.subscribed_topic_names, *(each.topic for each in held)))
+    return Member(member.member_id, member.client_id, member.instance_id, topics, tuple(held))
 
 
 def _member(member: DescribedGroupMember, is_consumer: bool) -> Member:

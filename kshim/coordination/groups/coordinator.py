@@ -30,7 +30,7 @@ from kshim.coordination.groups.shard import Shard
 from kshim.coordination.groups.shard_offsets import OffsetsOfGroup
 from kshim.coordination.groups.timers import AnyTimer, ShardTimer, Timers
 from kshim.coordination.groups.topic_changes import TopicChanges
-from kshim.coordination.groups.waiting import WaitsFor, waits_for
+from kshim.coordination.groups.waiting import WaitsFor
 from kshim.coordination.shards import partition_for
 from schemas.error_code import ErrorCode
 from schemas.internal_topics.group_metadata_log import TopicId
@@ -198,8 +198,7 @@ class Coordinator:
     def waits_for(self, group_id: str) -> WaitsFor | None:
         """The members that a group waits for, and why; None if it does not exist, or its shard is not led."""
         shard = self._shards.get(self.shard_for(group_id))
-        group = None if shard is None else shard.groups.get(group_id)
-        return None if group is None else waits_for(group, self._timers)
+        return None if shard is None else shard.waits_for(group_id)
 
     def topic_changed(self, topic: str, change: str, now_ms: int) -> None:
         """Note how a topic has changed, in words: the leaders of classic groups that consume it will join
@@ -213,7 +212,7 @@ class Coordinator:
     def group_ids(self) -> list[str]:
         """All groups of the shards that are served, in no order."""
         served = (shard for shard in self._shards.values() if not shard.is_loading)
-        return [group_id for shard in served for group_id in shard.groups]
+        return [group_id for shard in served for group_id in chain(shard.groups, shard.consumer.groups)]
 
     def see(self, group_id: str) -> SeenGroup | None:
         """A group as people are shown it; None if it does not exist, or its shard is not led or

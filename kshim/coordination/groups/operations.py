@@ -8,16 +8,9 @@ from typing import Any
 from kshim.coordination.decision import Caller, Decision
 from kshim.coordination.groups import shard_offsets
 from kshim.coordination.groups.consumer.requests import DescribeConsumerGroup, MemberHeartbeat
-from kshim.coordination.groups.refusals import (
-    DeleteGroup,
-    DescribeGroup,
-    ExpireMember,
-    FenceMember,
-    ForceRebalance,
-    StableOffsetFetch,
-    WaitingHeartbeat,
-)
+from kshim.coordination.groups.refusals import DeleteGroup, DescribeGroup, StableOffsetFetch, WaitingHeartbeat
 from kshim.coordination.groups.shard import Shard
+from kshim.coordination.groups.steering_requests import ExpireMember, FenceMember, ForceRebalance
 from schemas.messages.heartbeat import HeartbeatRequest
 from schemas.messages.join_group import JoinGroupRequest
 from schemas.messages.leave_group import LeaveGroupRequest

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from sys import getsizeof
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol
 
 from kshim.coordination.groups.texts import joined
 from kshim.coordination.groups.trigger import Gone, Trigger
@@ -32,6 +32,19 @@ MOST_NAMED = 1_000
 """How many of the members that set off a rebalance are kept."""
 MOST_DEPARTED_BYTES = 1_000_000
 """How many bytes `Departed` may take: members may come and go without end while a join phase lasts."""
+
+
+class Named(Protocol):
+    """A member, as far as people know it by names."""
+
+    @property
+    def member_id(self) -> str: ...
+    @property
+    def client_id(self) -> str: ...
+    @property
+    def client_host(self) -> str: ...
+    @property
+    def group_instance_id(self) -> str | None: ...
 
 
 class Who(NamedTuple):
@@ -209,6 +222,6 @@ class Rebalance:
         )
 
 
-def who(member: Member) -> Who:
+def who(member: Named) -> Who:
     """The names by which people know `member`."""
     return Who(member.member_id, member.client_id, member.client_host, member.group_instance_id)

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from kshim.coordination.decision import Caller
 from kshim.coordination.groups.consumer.requests import DescribeConsumerGroup, MemberHeartbeat
+from kshim.coordination.groups.steering_requests import ExpireMember, FenceMember, ForceRebalance
 from schemas.error_code import ErrorCode
 from schemas.messages.consumer_group_describe import DescribedGroup as DescribedConsumerGroup
 from schemas.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatResponse
@@ -50,26 +51,6 @@ class DeleteGroup(NamedTuple):
     """One group of a DeleteGroups request."""
 
     group_id: str
-
-
-class ForceRebalance(NamedTuple):
-    """An administrator's request that a group rebalances. The reply is an error code."""
-
-    group_id: str
-
-
-class ExpireMember(NamedTuple):
-    """An administrator's request that a member's session ends. The reply is an error code."""
-
-    group_id: str
-    member_id: str
-
-
-class FenceMember(NamedTuple):
-    """An administrator's request to fence a static member. The reply is an error code."""
-
-    group_id: str
-    group_instance_id: str
 
 
 class WaitingHeartbeat(NamedTuple):

@@ -5,14 +5,26 @@ DescribeGroups contains neither the generation nor the offsets, and only the gro
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import NamedTuple
+from collections.abc import Iterable, Sequence
+from enum import StrEnum
+from typing import NamedTuple, Protocol
 
 from kshim.coordination.groups.classic_group import ClassicGroup
-from kshim.coordination.groups.member import Member
 from kshim.coordination.groups.offsets import Committed
 from kshim.coordination.groups.pending_offsets import Partition
-from kshim.coordination.groups.states import State
+from kshim.coordination.groups.rebalance_record import Named
+
+
+class SeenMember(Named, Protocol):
+    """A member of either kind of group."""
+
+    @property
+    def session_timeout_ms(self) -> int: ...
+    @property
+    def rebalance_timeout_ms(self) -> int: ...
+    @property
+    def assignment(self) -> bytes:
+        """What it has, as SyncGroup assigned it, or would have assigned it."""
 
 
 class SeenGroup(NamedTuple):
@@ -21,14 +33,20 @@ class SeenGroup(NamedTuple):
     group_id: str
     node_id: int
     """The broker that coordinates it."""
-    state: State
+    state: StrEnum
+    """A `State`, or a `GroupState` of a consumer group."""
     generation: int
+    """Of a consumer group it is the group epoch."""
     protocol_type: str
     protocol: str
+    """The assignor."""
     leader: str
-    members: tuple[Member, ...]
+    """Empty for a consumer group: the coordinator assigns."""
+    members: Sequence[SeenMember]
     committed: Committed
     """The committed offsets; each is decoded anew whenever it is read."""
+    assignment_epoch: int | None = None
+    """The epoch of a consumer group's target; None for a classic group."""
 
     @property
     def partitions(self) -> Iterable[Partition]:

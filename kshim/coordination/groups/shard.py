@@ -24,21 +24,16 @@ from kshim.coordination.groups.leave_group import leave_group, unknown_members
 from kshim.coordination.groups.parked import HEARTBEATS, answer_heartbeats, refuse_sync, release_heartbeat
 from kshim.coordination.groups.pending_offsets import Partition
 from kshim.coordination.groups.recording import gives_way
-from kshim.coordination.groups.refusals import (
-    DeleteGroup,
-    DescribeGroup,
-    ExpireMember,
-    FenceMember,
-    ForceRebalance,
-    WaitingHeartbeat,
-)
+from kshim.coordination.groups.refusals import DeleteGroup, DescribeGroup, WaitingHeartbeat
 from kshim.coordination.groups.seen import SeenGroup, see
 from kshim.coordination.groups.states import ANSWERS, State
 from kshim.coordination.groups.steering import steer
+from kshim.coordination.groups.steering_requests import ExpireMember, FenceMember, ForceRebalance
 from kshim.coordination.groups.stored_records import StoredRecords
 from kshim.coordination.groups.sync_group import sync_group
 from kshim.coordination.groups.timers import OF_CONSUMER_GROUPS, AnyTimer, ShardTimer, TimerKind
 from kshim.coordination.groups.trigger import Trigger
+from kshim.coordination.groups.waiting import WaitsFor, waits_for
 from schemas.api_key import ApiKey
 from schemas.error_code import ErrorCode
 from schemas.internal_topics.group_metadata_log import (
@@ -288,11 +283,12 @@ class Shard:
         self, caller: Caller, request: ForceRebalance | ExpireMember | FenceMember, now_ms: int
     ) -> Decision:
         """See `steering`."""
-        group = self.groups.get(request.group_id)
-        if group is None:
-            return self.reply(caller, ErrorCode.GROUP_ID_NOT_FOUND)
         draft = Draft(self.number, self.surroundings, now_ms)
-        draft.reply(caller.token, steer(draft, group, request))
+        group = self.groups.get(request.group_id)
+        if group is not None:
+            draft.reply(caller.token, steer(draft, group, request))
+        else:
+            draft.reply(caller.token, self.consumer.steer(draft, request))
         return draft.decision()
 
     def list_groups(self, request: ListGroupsRequest) -> Iterator[ListedGroup]:
@@ -302,8 +298,15 @@ class Shard:
 
     def see(self, group_id: str) -> SeenGroup | None:
         """See `seen`."""
-        group = self.groups.get(group_id)
-        return None if group is None else see(group, self.node_id, self.committed(group_id))
+        group, committed = self.groups.get(group_id), self.committed(group_id)
+        if group is None:
+            return self.consumer.see(group_id, self.node_id, committed)
+        return see(group, self.node_id, committed)
+
+    def waits_for(self, group_id: str) -> WaitsFor | None:
+        """See `waiting`."""
+        group, timers = self.groups.get(group_id), self.surroundings.timers
+        return self.consumer.waits_for(group_id, timers) if group is None else waits_for(group, timers)
 
     # ---- time
 

@@ -16,8 +16,8 @@ from kshim.coordination.groups.draft import Draft
 from kshim.coordination.groups.membership import remove_member
 from kshim.coordination.groups.rebalance import maybe_complete_join, prepare_rebalance, rebalance_or_complete
 from kshim.coordination.groups.rebalance_record import who
-from kshim.coordination.groups.refusals import ExpireMember, FenceMember, ForceRebalance
 from kshim.coordination.groups.states import CAN_REBALANCE
+from kshim.coordination.groups.steering_requests import ExpireMember, FenceMember, ForceRebalance
 from kshim.coordination.groups.trigger import Gone, Trigger
 from schemas.error_code import ErrorCode
 

@@ -6,7 +6,7 @@ DescribeGroups names the members of a group, but does not say which of them keep
 
 from __future__ import annotations
 
-from typing import TypedDict
+from typing import NotRequired, TypedDict
 
 from kshim.coordination.groups.classic_group import ClassicGroup
 from kshim.coordination.groups.rebalance_record import Who, who
@@ -38,6 +38,14 @@ class WaitsFor(TypedDict):
     """Ids that were handed out to new members and have not come back yet."""
     to_sync: list[str]
     """Members that have not sent SyncGroup in this generation."""
+    assignment_epoch: NotRequired[int]
+    """The epoch of the target. Only consumer groups have this field and those below."""
+    to_revoke: NotRequired[list[str]]
+    """Members that were asked to give up partitions, and have not said that they did."""
+    to_get: NotRequired[list[str]]
+    """Members that are to get partitions that others have not given up."""
+    to_hear: NotRequired[list[str]]
+    """Members that have not been answered since the target was computed."""
 
 
 def waits_for(group: ClassicGroup, timers: Timers) -> WaitsFor:

@@ -24,13 +24,11 @@ from kshim.coordination.groups.refusals import (
     DeleteGroup,
     DescribeGroup,
     EndTransaction,
-    ExpireMember,
-    FenceMember,
-    ForceRebalance,
     StableOffsetFetch,
     WaitingHeartbeat,
 )
 from kshim.coordination.groups.settings import Settings
+from kshim.coordination.groups.steering_requests import ExpireMember, FenceMember, ForceRebalance
 from kshim.coordination.groups.timers import TimerKey
 from schemas.api_key import ApiKey
 from schemas.error_code import ErrorCode

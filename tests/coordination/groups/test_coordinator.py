@@ -8,16 +8,9 @@ from kshim.coordination.decision import Caller
 from kshim.coordination.groups.consumer.requests import DescribeConsumerGroup, MemberHeartbeat
 from kshim.coordination.groups.coordinator import Coordinator
 from kshim.coordination.groups.operations import OPERATIONS
-from kshim.coordination.groups.refusals import (
-    DeleteGroup,
-    DescribeGroup,
-    ExpireMember,
-    FenceMember,
-    ForceRebalance,
-    StableOffsetFetch,
-    WaitingHeartbeat,
-)
+from kshim.coordination.groups.refusals import DeleteGroup, DescribeGroup, StableOffsetFetch, WaitingHeartbeat
 from kshim.coordination.groups.settings import Settings
+from kshim.coordination.groups.steering_requests import ExpireMember, FenceMember, ForceRebalance
 from kshim.coordination.shards import LONG, _for_long, _for_short, partition_for
 from schemas.error_code import ErrorCode
 from schemas.messages.consumer_group_describe import DescribedGroup as DescribedConsumerGroup

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from kshim.coordination.groups.refusals import ExpireMember, FenceMember, ForceRebalance
 from kshim.coordination.groups.states import State
+from kshim.coordination.groups.steering_requests import ExpireMember, FenceMember, ForceRebalance
 from kshim.coordination.groups.trigger import Gone, Trigger
 from schemas.error_code import ErrorCode
 from tests.coordination.groups.history import SESSION_MS, History, assign

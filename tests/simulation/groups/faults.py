@@ -6,13 +6,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from kshim.coordination.groups.refusals import (
-    DeleteGroup,
-    DescribeGroup,
-    ExpireMember,
-    FenceMember,
-    ForceRebalance,
-)
+from kshim.coordination.groups.refusals import DeleteGroup, DescribeGroup
+from kshim.coordination.groups.steering_requests import ExpireMember, FenceMember, ForceRebalance
 from schemas.messages.leave_group import LeaveGroupRequest, MemberIdentity
 from schemas.messages.list_groups import ListGroupsRequest
 from schemas.messages.offset_commit import (

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 
 from kshim.coordination.decision import Caller
 from kshim.coordination.groups.classic_group import CONSUMER, ClassicGroup
+from kshim.coordination.groups.consumer.awaited import waits_for
 from kshim.coordination.groups.consumer.classic_member import classic_heartbeat, join, sync
 from kshim.coordination.groups.consumer.describe import describe
 from kshim.coordination.groups.consumer.environment import Environment
@@ -18,7 +19,9 @@ from kshim.coordination.groups.consumer.offsets import check_commit, check_txn_c
 from kshim.coordination.groups.consumer.refused import LONGEST_SHOWN, Refused
 from kshim.coordination.groups.consumer.regexes import go_on_searching
 from kshim.coordination.groups.consumer.requests import DescribeConsumerGroup, MemberHeartbeat, Patience
+from kshim.coordination.groups.consumer.seen import see
 from kshim.coordination.groups.consumer.states import GroupState
+from kshim.coordination.groups.consumer.steering import steer
 from kshim.coordination.groups.consumer.store import ConsumerGroups
 from kshim.coordination.groups.consumer.targets import assign, refresh
 from kshim.coordination.groups.consumer.upgrade import convert, upgrade
@@ -31,8 +34,11 @@ from kshim.coordination.groups.leave_group import leaving, left_members
 from kshim.coordination.groups.offsets import NO_TIMESTAMP, Committed, too_long
 from kshim.coordination.groups.parked import HEARTBEATS
 from kshim.coordination.groups.pending_offsets import Partition
+from kshim.coordination.groups.seen import SeenGroup
 from kshim.coordination.groups.states import State
-from kshim.coordination.groups.timers import TimerKey, TimerKind
+from kshim.coordination.groups.steering_requests import ExpireMember, FenceMember, ForceRebalance
+from kshim.coordination.groups.timers import TimerKey, TimerKind, Timers
+from kshim.coordination.groups.waiting import WaitsFor
 from schemas.error_code import ErrorCode
 from schemas.internal_topics.group_metadata_log import NO_ID, TopicId
 from schemas.messages.consumer_group_describe import DescribedGroup
@@ -191,6 +197,26 @@ class ConsumerShard:
             )
         topics, assignors = self._environment.topics, self._environment.assignors
         return describe(group, topics, assignors)
+
+    def steer(self, draft: Draft, request: ForceRebalance | ExpireMember | FenceMember) -> ErrorCode:
+        """See `steering`."""
+        group = self.groups.get(request.group_id)
+        if group is None:
+            return ErrorCode.GROUP_ID_NOT_FOUND
+        it = self._writing(draft, group)
+        error = steer(it, request)
+        self._release_changed(it)
+        return error
+
+    def see(self, group_id: str, node_id: int, committed: Committed) -> SeenGroup | None:
+        """See `seen`."""
+        group = self.groups.get(group_id)
+        return None if group is None else see(group, self._environment, node_id, committed)
+
+    def waits_for(self, group_id: str, timers: Timers) -> WaitsFor | None:
+        """See `awaited`."""
+        group = self.groups.get(group_id)
+        return None if group is None else waits_for(group, self._environment, timers)
 
     def list_groups(self, request: ListGroupsRequest) -> Iterator[ListedGroup]:
         """The groups that pass the request's filters; see `describe.list_groups` of classic groups."""
