@@ -4,10 +4,10 @@
   `histories` holds hand-written ones about groups, and `invented` makes any number from a seed, about groups,
   records, topics and transactions. In `playing`, `player` plays one against one server, `run` many against
   both; `learned` keeps the ids that a server gave, and `settling` waits for changes that a server answers
-  before they are in force. `compare` finds where two servers differ, `meant` says which differences are
-  meant, and `shrink` shortens a history that differs.
-* Stories, functions that go on according to the answers they get (`stories`).
-* Dialogues of unmodified clients (`dialogues`), retold without what is left to chance.
+  before they are in force. `plain` makes messages comparable, `compare` finds where two servers differ,
+  `meant` says which differences are meant, and `shrink` shortens a history that differs.
+* Stories (`stories`), functions of a talk with one server, which go on according to the answers they get:
+  about records, transactions, administrators and SASL; and one of unmodified clients, overheard by a proxy.
 * Who may do what, by their ACLs (`acls`).
 * What Apache Kafka's own tools print (`tools`).
 * Requests that are written loosely (`looseness`).

@@ -76,6 +76,12 @@ class MemoryWatch:
         """The memory above the idle process's, now."""
         return own_bytes(self._pid) - self.idle_bytes
 
+    def rest(self, kept_bytes: int, timeout_s: float) -> None:
+        """Wait until the process has no more than this above the idle memory. A process may also end."""
+        deadline = time.monotonic() + timeout_s
+        while self.above_idle_bytes() > kept_bytes and time.monotonic() < deadline:
+            time.sleep(0.05)
+
     def peak_bytes(self, since_s: float, until_s: float) -> int:
         """The largest sample above the idle memory."""
         found = (sample.own_bytes for sample in self.samples if since_s <= sample.at_s <= until_s)

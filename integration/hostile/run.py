@@ -8,11 +8,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from integration.hostile.attack import MB, SENT_FACTOR, Attack, Bounds, Volley
+from integration.hostile.attack import MB, SENT_FACTOR, Attack, Volley
 from integration.hostile.memory import MOST_BYTES, MemoryWatch
 from integration.hostile.strike import Tally, strike
 from integration.hostile.victim import Account, Victim, Wait, fetch_request
-from integration.support.server import Server
+from integration.support.server import Server, set_options
 from kshim.certificates.directory import make
 from kshim.testing.wire import Wire
 from schemas.messages.api_versions import ApiVersionsRequest
@@ -22,7 +22,8 @@ BASELINE_S = 1.0
 ARM_TIMEOUT_S = 120
 ANSWER_TIMEOUT_S = 15
 AFTERMATH_S = 1.0
-REST_S = 10.0
+"""An attack may have late effects."""
+REST_S = 9.0
 RETURN_S = 10.0
 FORGED = "FORGED"
 """The beginning of each line that an attacker tries to write into the server's log."""
@@ -100,7 +101,8 @@ def _attack(server: Server, attack: Attack, report: Report, patience: Patience) 
     memory = MemoryWatch(server.process.pid)
     began_s = time.monotonic()
     tallies = list(_strike_all(server, volleys, report))
-    _rest(server, memory, attack.bounds)
+    time.sleep(AFTERMATH_S)
+    memory.rest(attack.bounds.kept_bytes, REST_S)
     ended_s = time.monotonic()
     report.peak_bytes = memory.peak_bytes(began_s, ended_s)
     if server.running:
@@ -119,8 +121,7 @@ def _attack(server: Server, attack: Attack, report: Report, patience: Patience) 
 def _with_tls(directory: Path) -> list[str]:
     """The options of a server with a second listener, which has TLS."""
     properties = make(directory / "certificates").server
-    settings = [word for name, text in properties.items() for word in ("--set", f"{name}={text}")]
-    return ["--listen", "PLAINTEXT://127.0.0.1:0,SSL://127.0.0.1:0", *settings]
+    return ["--listen", "PLAINTEXT://127.0.0.1:0,SSL://127.0.0.1:0", *set_options(properties)]
 
 
 def _struck_port(server: Server) -> int:
@@ -151,14 +152,6 @@ def answers_at_all(server: Server) -> bool:
     except OSError:
         return False
     return True
-
-
-def _rest(server: Server, memory: MemoryWatch, bounds: Bounds) -> None:
-    """Wait until the memory is given back, but at least AFTERMATH_S, as an attack may have late effects."""
-    deadline = time.monotonic() + REST_S
-    time.sleep(AFTERMATH_S)
-    while server.running and memory.above_idle_bytes() > bounds.kept_bytes and time.monotonic() < deadline:
-        time.sleep(0.1)
 
 
 def _judge(

@@ -1,11 +1,13 @@
-"""A server of which one line is awaited."""
+"""Both servers, and one of kshim of which one line is awaited."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 
 import pytest
 
+from integration import apache_kafka
 from integration.java.conftest import run_tool
 from integration.support.awaiting import wait_until
 from integration.support.server import Server
@@ -15,6 +17,16 @@ __all__ = ["run_tool", "told"]
 
 TIMEOUT_S = 20
 Told = Callable[..., str]
+
+
+@pytest.fixture
+def both(
+    class_path: str, new_server: Callable[..., Server], tmp_path: Path
+) -> Iterator[tuple[Server, Server]]:
+    """Apache Kafka and kshim."""
+    theirs = new_server(data_dir=tmp_path / "apache-kafka", command=apache_kafka.COMMAND).start()
+    yield theirs, new_server().start()
+    theirs.stop()
 
 
 @pytest.fixture

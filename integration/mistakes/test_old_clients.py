@@ -2,29 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from pathlib import Path
-
 import pytest
 from kafka import KafkaProducer
 from kafka.errors import KafkaError
 
-from integration import apache_kafka
 from integration.mistakes.conftest import TIMEOUT_S, Told
 from integration.support.handmade import FETCH, PRODUCE, Raw, request
 from integration.support.server import Server
 from kshim.callers.mistake import Mistake
 
 PRODUCE_V1 = {"api": "Produce (0) v1", "first": 3, "last": 13}
-
-
-@pytest.fixture
-def both(
-    class_path: str, new_server: Callable[..., Server], tmp_path: Path
-) -> Iterator[tuple[Server, Server]]:
-    theirs = new_server(data_dir=tmp_path / "apache-kafka", command=apache_kafka.COMMAND).start()
-    yield theirs, new_server().start()
-    theirs.stop()
 
 
 @pytest.mark.parametrize(("api_key", "version"), [(FETCH, 3), (PRODUCE, 2)])

@@ -10,7 +10,6 @@ from confluent_kafka.admin import AdminClient
 from kafka import KafkaAdminClient
 from kafka.errors import KafkaError
 
-from integration import apache_kafka
 from integration.java.tool import run_to_end
 from integration.mistakes.conftest import TIMEOUT_S, Told
 from integration.support.awaiting import wait_until
@@ -26,15 +25,6 @@ security.protocol=SASL_PLAINTEXT
 sasl.mechanism=PLAIN
 sasl.jaas.config=org.apache.kafka.common.security.plain.PlainLoginModule required username=u password=p;
 """
-
-
-@pytest.fixture
-def both(
-    class_path: str, new_server: Callable[..., Server], tmp_path: Path
-) -> Iterator[tuple[Server, Server]]:
-    theirs = new_server(data_dir=tmp_path / "apache-kafka", command=apache_kafka.COMMAND).start()
-    yield theirs, new_server().start()
-    theirs.stop()
 
 
 def test_both_servers_answer_each_version_alike(both: tuple[Server, Server]) -> None:

@@ -12,7 +12,7 @@ from kafka import KafkaProducer
 from kafka.errors import KafkaError
 
 from integration.support.clients import Admin
-from integration.support.server import COMMAND, Server
+from integration.support.server import COMMAND, Server, set_options
 from kshim.testing import Cluster
 
 LISTENER = "listener.name.sasl_plaintext."
@@ -27,8 +27,9 @@ def server(new_server: Callable[..., Server]) -> Server:
         f"{LISTENER}plain.sasl.jaas.config": f'{MODULE} user_alice="{PLAIN}";',
         "connection.failed.authentication.delay.ms": "0",
     }
-    options = [option for each in settings.items() for option in ("--set", "=".join(each))]
-    return new_server(*options, "--log-level", "debug", listeners=["PLAINTEXT", "SASL_PLAINTEXT"]).start()
+    return new_server(
+        *set_options(settings), "--log-level", "debug", listeners=["PLAINTEXT", "SASL_PLAINTEXT"]
+    ).start()
 
 
 def users(server: Server, *arguments: str, told: str = "") -> subprocess.CompletedProcess[str]:

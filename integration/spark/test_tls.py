@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 from integration.spark.streams import V1, V2
 from integration.support.ports import Slot
-from integration.support.server import Server
+from integration.support.server import Server, set_options
 from kshim.certificates.directory import make
 
 PLAIN = 'org.apache.kafka.common.security.plain.PlainLoginModule required username="spark" password="secret"'
@@ -35,8 +35,7 @@ def test_write_and_read(
     }
     names = ("PLAINTEXT", "SSL", "SASL_SSL")
     listeners = ",".join(f"{name}://127.0.0.1:{slot.port + number}" for number, name in enumerate(names))
-    settings = [word for name, text in properties.items() for word in ("--set", f"{name}={text}")]
-    new_server(*settings, "--listen", listeners).start_at(slot)
+    new_server(*set_options(properties), "--listen", listeners).start_at(slot)
     client = made.clients[0].java | {"security.protocol": protocol}
     if protocol == "SASL_SSL":
         client |= {"sasl.mechanism": "PLAIN", "sasl.jaas.config": f"{PLAIN};"}

@@ -25,7 +25,7 @@ from integration.support.clients import (
     poll_records,
     read_all,
 )
-from integration.support.server import Server
+from integration.support.server import Server, set_options
 from integration.support.story import Feed
 from kshim.spark import PipelineError, decode, latest_commits, read_offsets_log, rebalances
 from kshim.spark.source import KSHIM_TOPIC, OFFSETS_TOPIC
@@ -44,7 +44,7 @@ Rows = list[tuple[int, int, str]]
 @pytest.fixture(scope="module")
 def nodes(tmp_path_factory: pytest.TempPathFactory, class_path: str) -> Iterator[Nodes]:
     replicated = ("offsets.topic.replication.factor", "default.replication.factor")
-    options = [part for name in replicated for part in ("--set", f"{name}={REPLICAS}")]
+    options = set_options(dict.fromkeys(replicated, REPLICAS))
     nodes = Nodes(tmp_path_factory.mktemp("upstream"), REPLICAS, *options).start()
     yield nodes
     nodes.kill()

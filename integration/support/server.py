@@ -13,7 +13,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
@@ -31,6 +31,11 @@ def run_to_end(*arguments: str, cwd: Path, timeout_s: float = 20) -> subprocess.
     return subprocess.run(
         [*COMMAND, *arguments], cwd=cwd, capture_output=True, text=True, timeout=timeout_s, check=False
     )
+
+
+def set_options(properties: Mapping[str, object]) -> list[str]:
+    """The options of `serve` that set these properties."""
+    return [word for name, value in properties.items() for word in ("--set", f"{name}={value}")]
 
 
 class Server:

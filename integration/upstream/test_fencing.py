@@ -37,14 +37,6 @@ SOON = (
 
 
 @pytest.fixture(scope="module")
-def kafka(tmp_path_factory: pytest.TempPathFactory, class_path: str) -> Iterator[Server]:
-    """One Apache Kafka for the tests that leave it alone."""
-    server = Server(tmp_path_factory.mktemp("upstream") / "data", command=apache_kafka.COMMAND).start()
-    yield server
-    server.kill()
-
-
-@pytest.fixture(scope="module")
 def forgetful(tmp_path_factory: pytest.TempPathFactory, class_path: str) -> Iterator[Server]:
     """One that forgets producers soon."""
     directory = tmp_path_factory.mktemp("upstream")

@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterator
 
 import pytest
 
-from integration import apache_kafka
 from integration.support.awaiting import wait_until
 from integration.support.server import Server
 from integration.upstream.partition import Partition
@@ -20,17 +18,10 @@ from integration.upstream.transactor import EPOCH_BUMPED, EPOCH_KEPT, transactor
 from schemas.error_code import ErrorCode
 
 UNGIVEN = 1 << 62
-SOON = (
+UPSTREAM_OPTIONS = (
     "--set=transaction.abort.timed.out.transaction.cleanup.interval.ms=100",
     "--set=log.cleaner.backoff.ms=100",
 )
-
-
-@pytest.fixture(scope="module")
-def kafka(tmp_path_factory: pytest.TempPathFactory, class_path: str) -> Iterator[Server]:
-    server = Server(tmp_path_factory.mktemp("upstream") / "data", SOON, command=apache_kafka.COMMAND).start()
-    yield server
-    server.kill()
 
 
 def new_partition(request: pytest.FixtureRequest, kafka: Server, **configs: object) -> Partition:

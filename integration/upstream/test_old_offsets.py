@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
-from integration import apache_kafka
 from integration.support.awaiting import wait_until
 from integration.support.clients import Admin
 from integration.support.server import Server
@@ -16,21 +13,6 @@ from integration.upstream.committer import Committer
 
 LOOKS_S = 35.0
 """kshim looks at topics each half minute; what must not happen would happen then."""
-
-
-@pytest.fixture(scope="module")
-def kafka(tmp_path_factory: pytest.TempPathFactory, class_path: str) -> Iterator[Server]:
-    server = Server(tmp_path_factory.mktemp("upstream") / "data", command=apache_kafka.COMMAND).start()
-    yield server
-    server.kill()
-
-
-@pytest.fixture
-def kshim(kafka: Server, tmp_path: Path) -> Iterator[Server]:
-    server = Server(tmp_path / "kshim", ["--upstream", kafka.bootstrap]).start()
-    yield server
-    if server.running:
-        server.kill()
 
 
 def make_again(admin: Admin, topic: str) -> None:

@@ -7,14 +7,12 @@ import os
 import socket
 import subprocess
 import time
-from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 
 import pytest
 from kafka import TopicPartition
 
-from integration import apache_kafka
 from integration.support.awaiting import wait_until
 from integration.support.clients import Admin, new_consumer, new_producer, offset_and_metadata, until_served
 from integration.support.ports import Slot
@@ -29,21 +27,6 @@ from schemas.messages.metadata import MetadataRequest
 
 LARGE_BYTES = 900_000
 MiB = 1024 * 1024
-
-
-@pytest.fixture(scope="module")
-def kafka(tmp_path_factory: pytest.TempPathFactory, class_path: str) -> Iterator[Server]:
-    server = Server(tmp_path_factory.mktemp("upstream") / "data", command=apache_kafka.COMMAND).start()
-    yield server
-    server.kill()
-
-
-@pytest.fixture
-def kshim(kafka: Server, tmp_path: Path) -> Iterator[Server]:
-    server = Server(tmp_path / "kshim", ["--upstream", kafka.bootstrap]).start()
-    yield server
-    if server.running:
-        server.kill()
 
 
 @pytest.fixture

@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 
-from integration import apache_kafka
 from integration.support.awaiting import wait_until
 from integration.support.clients import new_producer
 from integration.support.server import Server, run_to_end
@@ -21,13 +20,6 @@ from integration.support.story import Story, telling
 PARTITIONS = 4
 DELAY_MS = 700
 WITHIN_S = 60
-
-
-@pytest.fixture(scope="module")
-def kafka(tmp_path_factory: pytest.TempPathFactory, class_path: str) -> Iterator[Server]:
-    server = Server(tmp_path_factory.mktemp("upstream") / "data", command=apache_kafka.COMMAND).start()
-    yield server
-    server.kill()
 
 
 @pytest.fixture(scope="module")

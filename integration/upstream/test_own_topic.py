@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from integration import apache_kafka
 from integration.support.awaiting import wait_until
 from integration.support.clients import Admin, new_consumer
 from integration.support.ports import Slot
@@ -41,13 +40,6 @@ NEARLY_A_BATCH = 250
 TCP = Path("/proc/net/tcp")
 LARGE_BYTES = 300_000
 """Passes without being collected."""
-
-
-@pytest.fixture(scope="module")
-def kafka(tmp_path_factory: pytest.TempPathFactory, class_path: str) -> Iterator[Server]:
-    server = Server(tmp_path_factory.mktemp("upstream") / "data", command=apache_kafka.COMMAND).start()
-    yield server
-    server.kill()
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ import pytest
 from integration.apache_kafka.nodes import Nodes
 from integration.support.awaiting import wait_until
 from integration.support.clients import Admin
-from integration.support.server import Server
+from integration.support.server import Server, set_options
 from integration.upstream.load import Bare, Consumers, Loaded, have_committed
 from kshim.testing.wire import Wire
 from schemas.messages.metadata import MetadataRequest
@@ -28,7 +28,7 @@ SETTINGS = {
 
 @pytest.fixture(scope="module")
 def nodes(tmp_path_factory: pytest.TempPathFactory, class_path: str) -> Iterator[Nodes]:
-    options = [part for name, value in SETTINGS.items() for part in ("--set", f"{name}={value}")]
+    options = set_options(SETTINGS)
     nodes = Nodes(tmp_path_factory.mktemp("upstream"), REPLICAS, *options).start()
     yield nodes
     nodes.kill()

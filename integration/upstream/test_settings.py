@@ -12,7 +12,7 @@ from kafka import TopicPartition
 from integration import apache_kafka
 from integration.support.awaiting import wait_until
 from integration.support.clients import Admin, new_consumer, offset_and_metadata
-from integration.support.server import Server, run_to_end
+from integration.support.server import Server, run_to_end, set_options
 
 RETENTION_S = 60
 DELAY_MS = 8_000
@@ -29,9 +29,9 @@ def kafka(tmp_path_factory: pytest.TempPathFactory, class_path: str) -> Iterator
         "producer.id.expiration.ms": 600_000,
         "group.initial.rebalance.delay.ms": DELAY_MS,
     }
-    options = [each for name, value in settings.items() for each in ("--set", f"{name}={value}")]
-    server = Server(tmp_path_factory.mktemp("upstream") / "kafka", options, command=apache_kafka.COMMAND)
-    yield server.start()
+    data_dir = tmp_path_factory.mktemp("upstream") / "kafka"
+    server = Server(data_dir, set_options(settings), command=apache_kafka.COMMAND).start()
+    yield server
     server.kill()
 
 
@@ -41,8 +41,8 @@ def start(kafka: Server, tmp_path: Path) -> Iterator[Start]:
     started: list[Server] = []
 
     def start(**settings: object) -> Server:
-        named = [f"{name.replace('_', '.')}={value}" for name, value in settings.items()]
-        options = ["--upstream", kafka.bootstrap, *(each for name in named for each in ("--set", name))]
+        named = {name.replace("_", "."): value for name, value in settings.items()}
+        options = ["--upstream", kafka.bootstrap, *set_options(named)]
         started.append(Server(tmp_path / f"kshim{len(started)}", options))
         return started[-1].start()
 

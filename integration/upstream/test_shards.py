@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pytest
 
-from integration import apache_kafka
 from integration.support.awaiting import wait_until
 from integration.support.clients import Admin
 from integration.support.server import Server, run_to_end
@@ -33,13 +32,6 @@ SHARDS = 50
 SLEEPING_GROUPS = 6
 WOULD_TELL_S = 5.0
 """The upstream hears of commits after a second."""
-
-
-@pytest.fixture(scope="module")
-def kafka(tmp_path_factory: pytest.TempPathFactory, class_path: str) -> Iterator[Server]:
-    server = Server(tmp_path_factory.mktemp("upstream") / "data", command=apache_kafka.COMMAND).start()
-    yield server
-    server.kill()
 
 
 @pytest.fixture

@@ -13,7 +13,6 @@ from confluent_kafka import Consumer, KafkaException, Producer
 from kafka import KafkaProducer, TopicPartition
 from kafka.errors import KafkaError
 
-from integration import apache_kafka
 from integration.support.awaiting import wait_until
 from integration.support.clients import VERSION, Admin, new_consumer, new_producer, offset_and_metadata
 from integration.support.server import Server
@@ -24,15 +23,8 @@ if VERSION < (3, 0):
     pytest.skip("the transactional producer of kafka-python is not finished", allow_module_level=True)
 
 PATIENCE_S = 60
-SOON = ("--set=transaction.abort.timed.out.transaction.cleanup.interval.ms=200",)
+UPSTREAM_OPTIONS = ("--set=transaction.abort.timed.out.transaction.cleanup.interval.ms=200",)
 FIND = 3
-
-
-@pytest.fixture(scope="module")
-def kafka(tmp_path_factory: pytest.TempPathFactory, class_path: str) -> Iterator[Server]:
-    server = Server(tmp_path_factory.mktemp("upstream") / "data", SOON, command=apache_kafka.COMMAND).start()
-    yield server
-    server.kill()
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ from dataclasses import replace
 from http.client import HTTPResponse
 from typing import Any, NamedTuple
 
+import pytest
 from twisted.internet.error import ConnectionDone
 from twisted.python.failure import Failure
 
@@ -256,3 +257,16 @@ def billing(kshim: Kshim) -> Client:
     member_id = join(client, kshim.reactor, "billing", {"orders": [0]})
     commit(client, "billing", "orders", 2, member_id=member_id, generation=1)
     return client
+
+
+def delays(clock: Any, monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The delays of all calls that a clock is asked for from now on."""
+    found: list[float] = []
+    call_later = clock.callLater
+
+    def noted(delay: float, *call: Any) -> Any:
+        found.append(delay)
+        return call_later(delay, *call)
+
+    monkeypatch.setattr(clock, "callLater", noted)
+    return found

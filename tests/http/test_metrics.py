@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse_openmetrics
@@ -19,7 +18,7 @@ from kshim.http.metrics import MOST_SAMPLES
 from schemas.api_key import ApiKey
 from schemas.messages.heartbeat import HeartbeatRequest
 from tests.api.harness import AtOnce
-from tests.http.harness import Kshim, billing, commit, create_topic
+from tests.http.harness import Kshim, billing, commit, create_topic, delays
 
 Told = Mapping[tuple[str, frozenset[tuple[str, str]]], float]
 
@@ -178,14 +177,7 @@ def test_names_are_those_that_promtool_likes() -> None:
 
 def test_it_is_collected_in_slices_and_written_aside(kshim: Kshim, monkeypatch: pytest.MonkeyPatch) -> None:
     create_topic(kshim.client(), "large", 2000)
-    turns: list[float] = []
-    call_later = kshim.reactor.callLater
-
-    def counted(delay: float, *call: Any) -> Any:
-        turns.append(delay)
-        return call_later(delay, *call)
-
-    monkeypatch.setattr(kshim.reactor, "callLater", counted)
+    turns = delays(kshim.reactor, monkeypatch)
     scrape(kshim)
     assert turns.count(0) >= 4
     assert isinstance(kshim.facts.aside, AtOnce)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from kshim.http.cut import MOST_MEMBERS, _cut
 from kshim.http.html import VOID, Html, duration, joined, number, tag
 from kshim.http.timeline import BAND, CALM, LEAD, MOST_LANES, MOST_REBALANCES, MOST_ROWS, timeline
-from tests.http.harness import Kshim, billing, commit, create_topic, join
+from tests.http.harness import Kshim, billing, commit, create_topic, delays, join
 
 NASTY = "<script>alert('x')</script> \"&' \u202e ü"
 
@@ -85,14 +85,7 @@ def test_a_group_that_is_gone_keeps_its_story(monkeypatch: pytest.MonkeyPatch) -
 def test_a_large_page_is_made_in_slices(monkeypatch: pytest.MonkeyPatch) -> None:
     kshim = Kshim()
     create_topic(kshim.client(), "large", 2000)
-    turns: list[float] = []
-    call_later = kshim.reactor.callLater
-
-    def counted(delay: float, *call: Any) -> Any:
-        turns.append(delay)
-        return call_later(delay, *call)
-
-    monkeypatch.setattr(kshim.reactor, "callLater", counted)
+    turns = delays(kshim.reactor, monkeypatch)
     assert Parsed(kshim.get("/page/topics").body.decode()).text.count("large") == 2000
     assert turns.count(0) >= 10
 

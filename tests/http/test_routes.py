@@ -10,7 +10,7 @@ import pytest
 
 from kshim.http.routes import new_routes
 from kshim.storage.interfaces import Activity, StorageError
-from tests.http.harness import Kshim, billing, commit, create_topic, join
+from tests.http.harness import Kshim, billing, commit, create_topic, delays, join
 
 
 @pytest.fixture
@@ -205,14 +205,7 @@ def test_a_server_that_stores_nothing_is_not_ready(kshim: Kshim, monkeypatch: py
 def test_long_listings_make_way_for_others(kshim: Kshim, monkeypatch: pytest.MonkeyPatch) -> None:
     """A slice is 10 ms at most, so many partitions take many turns of the reactor."""
     create_topic(kshim.client(), "large", 2000)
-    turns: list[float] = []
-    call_later = kshim.reactor.callLater
-
-    def counted(delay: float, *call: Any) -> Any:
-        turns.append(delay)
-        return call_later(delay, *call)
-
-    monkeypatch.setattr(kshim.reactor, "callLater", counted)
+    turns = delays(kshim.reactor, monkeypatch)
     assert len(kshim.get("/topics").json["topics"][1]["partitions"]) == 2000
     assert turns.count(0) >= 4
 

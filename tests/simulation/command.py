@@ -7,18 +7,13 @@ import logging
 import time
 import traceback
 from collections import Counter
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable
+
+from tests.simulation.outcome import Outcome
 
 
-def main(
-    package: str, run: Callable[..., Any], counted: Sequence[str], steps: int, description: str | None
-) -> int:
-    """Returns exit status 1 if a history went wrong.
-
-    run(seed, steps, tell=bool) returns an outcome: `seed`, `error` (None where nothing was wrong), `happened`
-    (the lines of the history) and the numbers that `counted` names.
-    """
+def main(package: str, run: Callable[..., Outcome], steps: int, description: str | None) -> int:
+    """Returns exit status 1 if a history went wrong. It calls run(seed, steps, tell=bool)."""
     command = f"python -m {package}"
     parser = argparse.ArgumentParser(prog=command, description=description)
     parser.add_argument("seed", nargs="?", type=int, help="print the history of this seed")
@@ -35,18 +30,18 @@ def main(
     started = time.monotonic()
     for seed in range(arguments.first, arguments.first + arguments.histories):
         outcome = run(seed, arguments.steps)
-        totals.update({name: getattr(outcome, name) for name in counted})
+        totals.update(outcome.counts)
         if outcome.error is not None:
             _tell(outcome)
             print(f"{command} {seed} tells it again")
             return 1
     a_minute = arguments.histories / (time.monotonic() - started) * 60
-    numbers = ", ".join(f"{totals[name]:,} {name.replace('_', ' ')}" for name in counted)
+    numbers = ", ".join(f"{count:,} {name.replace('_', ' ')}" for name, count in totals.items())
     print(f"{arguments.histories:,} histories, {a_minute:,.0f} a minute: {numbers}")
     return 0
 
 
-def _tell(outcome: Any) -> int:
+def _tell(outcome: Outcome) -> int:
     print(*outcome.happened, sep="\n")
     if outcome.error is None:
         print(f"seed {outcome.seed}: all is well")

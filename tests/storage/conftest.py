@@ -37,3 +37,10 @@ def store(request: pytest.FixtureRequest) -> Store:
         return store
     opened: EmbeddedStore = request.getfixturevalue("open_embedded")()
     return opened
+
+
+@pytest.fixture(scope="module")
+def data_dirs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A directory for each example."""
+    root = tmp_path_factory.mktemp("model")
+    return (root / str(number) for number in range(10**6))

@@ -637,12 +637,6 @@ class Run:
             assert read[:1] == [record for record in found if record.offset >= offset][:1]
 
 
-@pytest.fixture(scope="module")
-def data_dirs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    root = tmp_path_factory.mktemp("model")
-    return (root / str(number) for number in range(10**6))
-
-
 @settings(deadline=None, max_examples=60)
 @given(steps=steps)
 def test_model(data_dirs: Iterator[Path], steps: list[tuple[Any, ...]]) -> None:

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -175,12 +174,6 @@ def run(steps: list[tuple[Any, ...]], reads: list[tuple[int, int, int, bool]], d
 @given(steps, reads)
 def test_memory(steps: list[tuple[Any, ...]], reads: list[tuple[int, int, int, bool]]) -> None:
     run(steps, reads, None)
-
-
-@pytest.fixture(scope="module")
-def data_dirs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    root = tmp_path_factory.mktemp("model")
-    return (root / str(number) for number in range(10**6))
 
 
 @settings(deadline=None)

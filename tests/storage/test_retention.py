@@ -391,12 +391,6 @@ def test_model_in_memory(steps: list[tuple[Any, ...]]) -> None:
     run(steps, None)
 
 
-@pytest.fixture(scope="module")
-def data_dirs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    root = tmp_path_factory.mktemp("model")
-    return (root / str(number) for number in range(10**6))
-
-
 @settings(deadline=None, max_examples=60)
 @given(steps=steps)
 def test_model_on_disk(data_dirs: Iterator[Path], steps: list[tuple[Any, ...]]) -> None:

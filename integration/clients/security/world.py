@@ -13,7 +13,7 @@ from integration.apache_kafka.jars import VERSION
 from integration.clients.security.cells import CELLS, MECHANISMS, PASSWORD, PROTOCOLS, USER
 from integration.differential.stories.sasl_settings import MODULES
 from integration.support.ports import Slot
-from integration.support.server import COMMAND, Server
+from integration.support.server import COMMAND, Server, set_options
 from kshim.testing.wire import Wire
 from schemas.messages.alter_user_scram_credentials import (
     AlterUserScramCredentialsRequest,
@@ -50,10 +50,8 @@ def secured(
     ports = dict(zip(PROTOCOLS, itertools.count(slot.port), strict=False))
     addresses = {name: f"127.0.0.1:{port}" for name, port in ports.items()}
     listeners = ",".join(f"{name}://{address}" for name, address in addresses.items())
-    options = ["--listen", listeners]
-    for name, value in (_settings(certificates) | dict(further or {})).items():
-        options += ["--set", f"{name}={value}"]
-    server = Server(directory, options, command=BROKERS[broker])
+    options = set_options(_settings(certificates) | dict(further or {}))
+    server = Server(directory, ["--listen", listeners, *options], command=BROKERS[broker])
     server.start()
     try:
         set_password(server, USER, PASSWORD)

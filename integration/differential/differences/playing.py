@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import inspect
-import itertools
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
@@ -15,7 +14,7 @@ from integration.differential.differences.guest import Guest
 from integration.differential.differences.scenario import FRESH, SASL, SHARED, Scenario
 from integration.differential.stories.sasl_settings import SETTINGS as WITH_SASL
 from integration.differential.stories.telling import running
-from integration.support.server import Server
+from integration.support.server import Server, set_options
 
 Seen = Future[Any]
 """The result of a scenario, or the exception that it raised."""
@@ -43,10 +42,9 @@ def started(pair: str, directory: Path) -> Iterator[tuple[Server, Server]]:
     directory.mkdir()
     properties = directory / "server.properties"
     properties.write_text("".join(f"{key}={value}\n" for key, value in SETTINGS[pair].items()))
-    settings = {**SETTINGS[pair], **OF_APACHE_KAFKA[pair]}
-    options = itertools.chain.from_iterable(("--set", f"{key}={value}") for key, value in settings.items())
+    options = set_options({**SETTINGS[pair], **OF_APACHE_KAFKA[pair]})
     both = (
-        Server(directory / "apache-kafka", list(options), command=apache_kafka.COMMAND),
+        Server(directory / "apache-kafka", options, command=apache_kafka.COMMAND),
         Server(
             directory / "kshim",
             ["--config", str(properties)],

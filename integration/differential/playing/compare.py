@@ -16,10 +16,10 @@ from typing import Any
 from uuid import UUID
 
 from integration.differential.playing.learned import UNKNOWN_TOPIC_ID
+from integration.differential.playing.plain import Plain
 from integration.differential.playing.player import Asked, Transcript
 from integration.differential.words import batches
 from integration.differential.words.history import GROUP, Ask, Pause, Step, tolerated
-from schemas.error_code import ErrorCode
 from schemas.messages.offset_fetch import OffsetFetchRequest
 
 UUID_AT_END = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$")
@@ -146,12 +146,12 @@ def _plain_step(transcript: Transcript, number: int) -> Any:
             return "no answer"
         all_asked = isinstance(seen.step.request, OffsetFetchRequest) and seen.step.request.topics is None
         sets = SETS | SETS_WHEN_ALL_ARE_ASKED_FOR if all_asked else SETS
-        return Plain(transcript, sets).plain(seen.answer)
+        return Compared(transcript, sets).plain(seen.answer)
     return sorted(seen) if seen is not None else None
 
 
-class Plain:
-    """Turns messages into dicts and lists, without what varies from run to run.
+class Compared(Plain):
+    """The answers of one server in one history, without what varies from run to run.
 
     sets: fields whose order means nothing; by_chance: fields whose value means nothing.
     """
@@ -174,29 +174,19 @@ class Plain:
         self.topics |= {id: self.plain(name) for id, name in transcript.learned.topic_names().items()}
 
     def plain(self, value: Any) -> Any:
-        if isinstance(value, tuple):
-            return [self.plain(item) for item in value if not self._is_of_another_history(item)]
-        if isinstance(value, UUID):
-            return self.topics.get(value, "an id that nobody was told")
-        if isinstance(value, str):
-            return UUID_AT_END.sub(self.names.get(value, "<untold>"), value.replace(self.group, GROUP))
-        if not hasattr(value, "__dataclass_fields__"):
-            return value
         if getattr(value, "topic", "") == OFFSETS_TOPIC and hasattr(value, "partitions"):
             value = dataclasses.replace(value, partitions=("that of the group",) * len(value.partitions))
-        return {
-            each.name: self._plain_field(type(value).__name__, each.name, getattr(value, each.name))
-            for each in dataclasses.fields(value)
-            if each.name != "unknown_tags" or value.unknown_tags
-        }
+        return super().plain(value)
 
-    def _plain_field(self, entity: str, name: str, value: Any) -> Any:
-        if name == "throttle_time_ms":
-            return 0
+    def plain_id(self, value: UUID) -> Any:
+        return self.topics.get(value, "an id that nobody was told")
+
+    def plain_text(self, value: str) -> str:
+        return UUID_AT_END.sub(self.names.get(value, "<untold>"), value.replace(self.group, GROUP))
+
+    def plain_field(self, entity: str, name: str, value: Any) -> Any:
         if (entity, name) in self.by_chance:
             return "any"
-        if name == "error_code":
-            return ErrorCode(value).name
         if name == "producer_id":
             return self.learned.producer_name(value)
         if name == "session_id":
@@ -211,15 +201,14 @@ class Plain:
             return OF_A_MACHINE[name]
         if (name, value) in (("host", self.target.host), ("port", self.target.port)):
             return "this server"
-        plain = self.plain(value)
-        return sorted(plain, key=repr) if (entity, name) in self.sets else plain
+        return super().plain_field(entity, name, value)
 
-    def _is_of_another_history(self, value: Any) -> bool:
-        """True if `value` belongs to another history, and is listed only because the request asks for all."""
-        if type(value).__name__ == "ConfigResource" and value.resource_type == TOPIC:
-            return not value.resource_name.startswith(self.group)
-        name = NAMES_OF_LISTED.get(type(value).__name__)
-        return name is not None and not getattr(value, name).startswith(self.group)
+    def is_foreign(self, item: Any) -> bool:
+        """True if the item is of another history, and is listed only because the request asks for all."""
+        if type(item).__name__ == "ConfigResource" and item.resource_type == TOPIC:
+            return not item.resource_name.startswith(self.group)
+        name = NAMES_OF_LISTED.get(type(item).__name__)
+        return name is not None and not getattr(item, name).startswith(self.group)
 
 
 def _paths(expected: Any, got: Any, path: str = "") -> Iterator[str]:

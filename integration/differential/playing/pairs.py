@@ -15,7 +15,7 @@ from integration.differential.playing.asking import Address, Connection
 from integration.differential.playing.player import Target
 from integration.differential.playing.settling import MARKED
 from integration.differential.words.history import OTHER_TOPIC, TOPIC
-from integration.support.server import COMMAND, Server
+from integration.support.server import COMMAND, Server, set_options
 from schemas.error_code import ErrorCode
 from schemas.messages.api_versions import ApiVersionsRequest
 from schemas.messages.create_topics import CreatableTopic, CreateTopicsRequest
@@ -82,9 +82,7 @@ class Pair:
 def start(name: str, directory: Path, programs: tuple[Program, Program] = BOTH) -> Pair:
     """Start both servers with TOPIC and OTHER_TOPIC, and wait until their coordinators are loaded."""
     settings = {**COMMON, **PAIRS[name]}
-    options = list(
-        itertools.chain.from_iterable(("--set", f"{key}={value}") for key, value in settings.items())
-    )
+    options = set_options(settings)
     directory.mkdir()
     one, other = (
         Server(directory / each.name, [*each.options, *options], command=each.command) for each in programs

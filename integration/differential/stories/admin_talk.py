@@ -9,7 +9,6 @@ that only reads is repeated on Apache Kafka until it answers the same, or patien
 
 from __future__ import annotations
 
-import dataclasses
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -17,10 +16,10 @@ from functools import partial
 from typing import Any
 from uuid import UUID
 
-from integration.differential.playing.asking import CLOSED
+from integration.differential.playing.asking import CLOSED, Address
+from integration.differential.playing.plain import NO_ID, Plain
 from kshim.testing.wire import Wire, api_key_of
 from schemas.api_key import ApiKey
-from schemas.error_code import ErrorCode
 from schemas.messages.describe_cluster import DescribeClusterRequest
 from schemas.messages.describe_log_dirs import DescribeLogDirsRequest
 from schemas.messages.metadata import MetadataRequest, MetadataRequestTopic
@@ -58,7 +57,6 @@ COUNTED = {
 }
 """Numbers of a quorum that grow while it lives."""
 PLACES = {"log_dir", "total_bytes", "usable_bytes"}
-NO_ID = UUID(int=0)
 
 
 @dataclass(frozen=True)
@@ -88,22 +86,25 @@ class Told:
     """The key of the difference that the answer shows, if one is meant."""
 
 
-class Admin:
+class Admin(Plain):
     """Asks one server on behalf of one story.
 
     expected: what the other server answered before, if it did.
     """
 
+    sets = SETS
+
     def __init__(
-        self, address: tuple[str, int], story: str, version: int, expected: Sequence[Told] | None = None
+        self, server: Address | None, story: str, version: int, expected: Sequence[Told] | None = None
     ) -> None:
-        self._address = address
+        self._server = server
         self._wire: Wire | None = None
         self._expected = expected
         self.prefix = f"{story.replace('_', '-')}-{version}-"
         self.version = version
         self._cluster_id = ""
-        self.told: list[Told] = []
+        self._left_out: frozenset[str] = frozenset()
+        self.heard: list[Told] = []
         """The answers so far."""
 
     def close(self) -> None:
@@ -149,29 +150,22 @@ class Admin:
 
         but_for: the names of configs or features that are not compared. only: the one field that is.
         """
-        left_out = frozenset(but_for)
-        answer = self._ask(request, version, left_out, only=only)
+        self._left_out = frozenset(but_for)
+        answer = self._ask(request, version, only=only)
         if self._expected is not None and not meant:
             deadline = time.monotonic() + PATIENCE_S
-            expected = self._expected[len(self.told)].answer
+            expected = self._expected[len(self.heard)].answer
             while answer != expected and time.monotonic() < deadline:
-                answer = self._ask(request, version, left_out, only=only)
+                answer = self._ask(request, version, only=only)
+        self._left_out = frozenset()
         self._tell(request, answer, meant)
 
     def _tell(self, request: Any, answer: Any, meant: str) -> None:
-        said = self._plain(str(request), frozenset())
-        self.told.append(Told(said, answer, meant))
+        self.heard.append(Told(self.plain_text(str(request)), answer, meant))
 
-    def _ask(
-        self,
-        request: Any,
-        version: int | None,
-        left_out: frozenset[str] = frozenset(),
-        timeout_s: float = TIMEOUT_S,
-        only: str = "",
-    ) -> Any:
+    def _ask(self, request: Any, version: int | None, timeout_s: float = TIMEOUT_S, only: str = "") -> Any:
         try:
-            plain = self._plain(self._answer(request, version, timeout_s), left_out)
+            plain = self.plain(self._answer(request, version, timeout_s))
             return plain[only] if only else plain
         except (ConnectionError, TimeoutError) as error:
             self.close()
@@ -184,31 +178,22 @@ class Admin:
         version = self.version if version is None else version
         version = min(max(version, VERSIONS[api_key][0]), VERSIONS[api_key][-1])
         if self._wire is None:
-            self._wire = Wire(*self._address)
+            assert self._server is not None
+            self._wire = Wire(self._server.host, self._server.port)
         self._wire.settimeout(timeout_s)
         return self._wire.ask(version, request)
 
-    def _plain(self, value: Any, left_out: frozenset[str]) -> Any:
-        if isinstance(value, tuple):
-            found = [self._plain(item, left_out) for item in value if not self._is_somebody_else_s(item)]
-            return [item for item in found if not (isinstance(item, dict) and item.get("name") in left_out)]
-        if isinstance(value, UUID):
-            return "no id" if value == NO_ID else "an id"
-        if isinstance(value, str):
-            text = value.replace(self.prefix, "")
-            return text.replace(self._cluster_id, "<cluster id>") if self._cluster_id else text
-        if not dataclasses.is_dataclass(value):
-            return value
-        return {
-            each.name: self._plain_field(type(value).__name__, each.name, getattr(value, each.name), left_out)
-            for each in dataclasses.fields(value)
-        }
+    def plain(self, value: Any) -> Any:
+        plain = super().plain(value)
+        if not isinstance(plain, list):
+            return plain
+        return [item for item in plain if not (isinstance(item, dict) and item.get("name") in self._left_out)]
 
-    def _plain_field(self, entity: str, name: str, value: Any, left_out: frozenset[str]) -> Any:
-        if name == "throttle_time_ms":
-            return 0
-        if name == "error_code":
-            return ErrorCode(value).name
+    def plain_text(self, value: str) -> str:
+        text = value.replace(self.prefix, "")
+        return text.replace(self._cluster_id, "<cluster id>") if self._cluster_id else text
+
+    def plain_field(self, entity: str, name: str, value: Any) -> Any:
         if name == "documentation":
             return "some" if value else value
         if name in PER_SERVER:
@@ -217,11 +202,9 @@ class Admin:
             return value > 0 if value != -1 else value
         if name in PLACES:
             return "somewhere" if isinstance(value, str) else value > 0
-        plain = self._plain(value, left_out)
-        is_set = (entity, name) in SETS and isinstance(plain, list)
-        return sorted(plain, key=repr) if is_set else plain
+        return super().plain_field(entity, name, value)
 
-    def _is_somebody_else_s(self, item: Any) -> bool:
+    def is_foreign(self, item: Any) -> bool:
         """True if a listed topic belongs to another story."""
         match type(item).__name__:
             case "DescribeTopicPartitionsResponseTopic" if not item.error_code:

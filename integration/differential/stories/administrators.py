@@ -23,7 +23,7 @@ def meant_in_stories() -> set[str]:
     met: set[str] = set()
     for story in STORIES:
         for version in VERSIONS[story.api_key]:
-            admin = Rehearsal(("", 0), story.name, version)
+            admin = Rehearsal(None, story.name, version)
             story.tell(admin)
-            met |= {told.meant for told in admin.told}
+            met |= {told.meant for told in admin.heard}
     return met - {""}

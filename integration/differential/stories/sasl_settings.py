@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from pathlib import Path
 
-from integration import apache_kafka
 from integration.differential.stories.sasl_talk import FAILURE_DELAY_MS, PASSWORD, USER
-from integration.differential.stories.telling import Servers, running
-from integration.support.server import Server
+from integration.differential.stories.telling import Servers, both_servers
 
 LISTENER = "listener.name.plaintext."
 MODULES = "org.apache.kafka.common.security."
@@ -33,15 +30,8 @@ SETTINGS: Mapping[str, str] = {
 }
 
 
-@contextmanager
-def both_with_sasl(directory: Path, settings: Mapping[str, str] = SETTINGS) -> Iterator[Servers]:
+def both_with_sasl(
+    directory: Path, settings: Mapping[str, str] = SETTINGS
+) -> AbstractContextManager[Servers]:
     """Apache Kafka and kshim with SASL, until the block ends."""
-    options = list(
-        itertools.chain.from_iterable(("--set", f"{key}={value}") for key, value in settings.items())
-    )
-    both = (
-        Server(directory / "apache-kafka", options, command=apache_kafka.COMMAND),
-        Server(directory / "kshim", options, listeners=["PLAINTEXT"]),
-    )
-    with running(both):
-        yield both
+    return both_servers(directory, settings, ["PLAINTEXT"])

@@ -7,12 +7,12 @@ the base offsets of their whole batches (Kafka may cut the last one), and times 
 
 from __future__ import annotations
 
-import dataclasses
 import select
 import time
 from typing import Any
 from uuid import UUID
 
+from integration.differential.playing.plain import NO_ID, Plain
 from integration.differential.playing.player import PROBES, QUICK_S, REST_S
 from integration.support.awaiting import wait_until
 from kshim.testing.wire import Wire, api_key_of
@@ -21,12 +21,10 @@ from schemas.error_code import ErrorCode
 from schemas.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
 from schemas.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from schemas.messages.fetch import FetchPartition, FetchRequest, FetchTopic, ForgottenTopic
-from schemas.messages.list_offsets import ListOffsetsResponse
 from schemas.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from schemas.records.batch import Record, decode_header, encode
 
 TIMEOUT_S = 60
-NO_ID = UUID(int=0)
 AT_MS = int(time.time() - 3600) * 1000
 """Recent: a marker has its server's time, and Kafka starts a new segment after seven days."""
 ADDRESS = ("host", "port")
@@ -35,8 +33,10 @@ NOTHING_TO_TELL: tuple[Any, ...] = ("", "-", -1, {})
 FIRST_FETCH_BY_TOPIC_ID = 13
 
 
-class Talk:
+class Talk(Plain):
     """Talks to one server for one story."""
+
+    sets = frozenset({("ListOffsetsResponse", "topics")})
 
     def __init__(self, host: str, port: int, story: str) -> None:
         self._address = (host, port)
@@ -59,7 +59,7 @@ class Talk:
     def hear(self, version: int, api_key: ApiKey, *, via: str = "main") -> Any:
         """Read the next answer on a connection, and keep it for the comparison."""
         answer = self._answer(version, api_key, via)
-        self.heard.append(f"{api_key.name} v{version}: {self._plain(answer)}")
+        self.heard.append(f"{api_key.name} v{version}: {self.plain(answer)}")
         return answer
 
     def ask(self, version: int, request: Any, *, via: str = "main") -> Any:
@@ -202,22 +202,19 @@ class Talk:
 
     # ---- what is compared
 
-    def _plain(self, value: Any) -> Any:
-        if isinstance(value, UUID):
-            return self._names.get(value, str(value))
-        if isinstance(value, str):
-            return value.removeprefix(self._prefix)
-        if isinstance(value, tuple):
-            return [self._plain(item) for item in value]
-        if dataclasses.is_dataclass(value) or hasattr(value, "__dataclass_fields__"):
-            fields = {each.name: getattr(value, each.name) for each in dataclasses.fields(value)}
-            plain = {name: self._plain_field(name, field) for name, field in fields.items()}
-            if isinstance(value, ListOffsetsResponse):  # Kafka's order is a hash map's
-                plain["topics"].sort(key=repr)
-            return {name: field for name, field in plain.items() if field not in NOTHING_TO_TELL}
-        return value
+    def plain(self, value: Any) -> Any:
+        plain = super().plain(value)
+        if not isinstance(plain, dict):
+            return plain
+        return {name: field for name, field in plain.items() if field not in NOTHING_TO_TELL}
 
-    def _plain_field(self, name: str, value: Any) -> Any:
+    def plain_id(self, value: UUID) -> Any:
+        return self._names.get(value, str(value))
+
+    def plain_text(self, value: str) -> str:
+        return value.removeprefix(self._prefix)
+
+    def plain_field(self, entity: str, name: str, value: Any) -> Any:
         if name == "session_id" and value:
             return self._sessions.setdefault(value, f"<session {len(self._sessions) + 1}>")
         if name == "timestamp" and value > AT_MS + 1_000_000:
@@ -226,11 +223,7 @@ class Talk:
             return self._producers.setdefault(value, f"<producer {len(self._producers) + 1}>")
         if name == "records":
             return value if value is None else list(_base_offsets(value))
-        if name == "error_code":
-            return ErrorCode(value).name
-        if name == "throttle_time_ms" or name in ADDRESS:
-            return "-"
-        return self._plain(value)
+        return "-" if name in ADDRESS else super().plain_field(entity, name, value)
 
 
 def _base_offsets(records: Any) -> Any:

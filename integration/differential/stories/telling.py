@@ -1,22 +1,35 @@
-"""Runs stories, functions that ask a server and look at its answers, against Apache Kafka and kshim.
+"""Tells stories to Apache Kafka and kshim: both must give the same answers.
 
-A story is any public function of its module that takes a talk. Both servers must give the same answers.
+A story is a function of a talk: it asks, and goes on according to the answers. A talk is one server, as one
+kind of client meets it; `heard` is all that it heard, made comparable.
 """
 
 from __future__ import annotations
 
 import contextlib
 import inspect
-import itertools
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from difflib import unified_diff
+from functools import partial
 from pathlib import Path
 from types import ModuleType
-from typing import TypeVar
+from typing import Any, Protocol, TypeVar
 
 from integration import apache_kafka
-from integration.differential.stories.talk import Talk
-from integration.support.server import Server
+from integration.support.server import Server, set_options
+
+
+class Talk(Protocol):
+    """A talk with one server."""
+
+    @property
+    def heard(self) -> Sequence[Any]:
+        """All that is compared; lines of text, unless the talk says otherwise."""
+
+    def close(self) -> None:
+        """End the talk."""
+
 
 T = TypeVar("T", bound=Talk)
 Servers = tuple[Server, Server]
@@ -24,7 +37,7 @@ Servers = tuple[Server, Server]
 
 
 def stories_of(module: ModuleType) -> dict[str, Callable[..., None]]:
-    """The stories of a module, by name."""
+    """The stories of a module, which are its public functions, by name."""
     return {
         name: story
         for name, story in inspect.getmembers(module, inspect.isfunction)
@@ -33,14 +46,14 @@ def stories_of(module: ModuleType) -> dict[str, Callable[..., None]]:
 
 
 @contextlib.contextmanager
-def both_servers(directory: Path, settings: Mapping[str, str]) -> Iterator[Servers]:
-    """Both servers with the same settings, until the block ends."""
-    options = list(
-        itertools.chain.from_iterable(("--set", f"{key}={value}") for key, value in settings.items())
-    )
+def both_servers(
+    directory: Path, settings: Mapping[str, str], listeners: Sequence[str] = ()
+) -> Iterator[Servers]:
+    """Both servers with the same settings, until the block ends. listeners: the names of kshim's."""
+    options = set_options(settings)
     both = (
         Server(directory / "apache-kafka", options, command=apache_kafka.COMMAND),
-        Server(directory / "kshim", options),
+        Server(directory / "kshim", options, listeners=listeners),
     )
     with running(both):
         yield both
@@ -61,20 +74,15 @@ def running(both: Servers) -> Iterator[None]:
             ours.stop()
 
 
-def assert_same(
-    story: Callable[[T], None], name: str, new_talk: Callable[[str, int, str], T], servers: Servers
-) -> None:
-    """Run the story against both servers at once: all their answers must be the same."""
+def told(story: Callable[[T], None], talk: T) -> Sequence[Any]:
+    """All that a talk has heard when the story is over."""
+    with contextlib.closing(talk):
+        story(talk)
+    return talk.heard
 
-    def told(server: Server) -> list[str]:
-        talk = new_talk(server.host, server.port, name)
-        try:
-            story(talk)
-        finally:
-            talk.close()
-        return talk.heard
 
+def assert_same(story: Callable[[T], None], talks: Iterable[T]) -> None:
+    """Tell the story to both servers at once, Apache Kafka first: both talks must hear the same."""
     with ThreadPoolExecutor() as threads:
-        expected, got = threads.map(told, servers)
-    for number, (theirs, ours) in enumerate(zip(expected, got, strict=True)):
-        assert ours == theirs, f"answer {number} of {len(expected)}"
+        theirs, ours = threads.map(partial(told, story), talks)
+    assert ours == theirs, "\n".join(unified_diff(theirs, ours, "Apache Kafka", "kshim", lineterm=""))

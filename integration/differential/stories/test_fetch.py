@@ -14,4 +14,4 @@ STORIES = stories_of(fetch_stories)
 
 @pytest.mark.parametrize("name", STORIES)
 def test_both_tell_the_same_story(name: str, servers: Servers) -> None:
-    assert_same(STORIES[name], name, Talk, servers)
+    assert_same(STORIES[name], [Talk(server.host, server.port, name) for server in servers])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from jwt.algorithms import ECAlgorithm, RSAAlgorithm
 
 from integration.differential.stories.sasl_settings import LISTENER, MODULES, SETTINGS, both_with_sasl
 from integration.differential.stories.sasl_talk import USER, SaslTalk, bearer, unsecured
-from integration.differential.stories.telling import Servers
+from integration.differential.stories.telling import Servers, told
 
 HANDLER = f"{MODULES}oauthbearer.OAuthBearerValidatorCallbackHandler"
 OURS, OTHER = "kafka", "somebody-else"
@@ -101,23 +101,27 @@ def _properties(directory: Path) -> dict[str, str]:
     }
 
 
-def test_the_same_tokens_are_taken(servers: Servers) -> None:
-    def heard(host: str, port: int, token: str) -> list[str]:
-        talk = SaslTalk(host, port)
-        try:
-            talk.handshake("OAUTHBEARER")
-            if talk.token(bearer(token)):
-                talk.token(b"\x01")
-        finally:
-            talk.close()
-        return talk.heard
+def show(token: str) -> Callable[[SaslTalk], None]:
+    """The story of a client that authenticates with a token."""
 
+    def story(talk: SaslTalk) -> None:
+        talk.handshake("OAUTHBEARER")
+        if talk.token(bearer(token)):
+            talk.token(b"\x01")
+
+    return story
+
+
+def test_the_same_tokens_are_taken(servers: Servers) -> None:
     with ThreadPoolExecutor(8) as threads:
-        told = [
-            {what: threads.submit(heard, server.host, server.port, token) for what, token in TOKENS.items()}
+        submitted = [
+            {
+                what: threads.submit(told, show(token), SaslTalk(server.host, server.port))
+                for what, token in TOKENS.items()
+            }
             for server in servers
         ]
-        theirs, ours = ({what: each.result() for what, each in found.items()} for found in told)
+        theirs, ours = ({what: each.result() for what, each in found.items()} for found in submitted)
     assert ours == theirs
     taken = {what for what, lines in ours.items() if len(lines) == 2 and "for a time" in lines[1]}
     assert {"RS256", "ES256", "several audiences"} <= taken

@@ -17,4 +17,4 @@ STORIES = stories_of(transaction_stories)
 
 @pytest.mark.parametrize("name", STORIES)
 def test_both_tell_the_same_story(name: str, servers: Servers) -> None:
-    assert_same(STORIES[name], name, TransactionTalk, servers)
+    assert_same(STORIES[name], [TransactionTalk(server.host, server.port, name) for server in servers])

@@ -25,12 +25,12 @@ class TransactionTalk(Talk):
             return {"name": self.name(topic)}
         return {"topic_id": self.topic_ids.get(topic, UUID(int=4711))}
 
-    def _plain_field(self, name: str, value: Any) -> Any:
+    def plain_field(self, entity: str, name: str, value: Any) -> Any:
         if name == "producer_id":
             return self._producers.setdefault(value, f"<producer {len(self._producers)}>")
         if name == "transaction_start_time_ms":
             return "<a time>" if value > 0 else value
-        if name == "error_message":
-            return "-"
-        plain = super()._plain_field(name, value)
-        return sorted(plain, key=repr) if name in SETS and isinstance(plain, list) else plain
+        return "-" if name == "error_message" else super().plain_field(entity, name, value)
+
+    def is_set(self, entity: str, name: str) -> bool:
+        return name in SETS

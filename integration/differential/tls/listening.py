@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives.serialization import Encoding
 
 from integration import apache_kafka
 from integration.support.ports import Slot
-from integration.support.server import COMMAND, Server
+from integration.support.server import COMMAND, Server, set_options
 from kshim.certificates.authority import Authority, Issued
 from kshim.configs.principal_rules import mapped, parse_rules
 from kshim.network.certificate_names import subject
@@ -130,5 +130,5 @@ def _options(kind: str, port: int, certificates: Certificates) -> list[str]:
             "advertised.listeners": ",".join(listeners),
             "controller.quorum.voters": f"1@localhost:{controller}",
         }
-    settings = [word for name, text in properties.items() for word in ("--set", f"{name}={text}")]
+    settings = set_options(properties)
     return settings if kind == APACHE_KAFKA else [*settings, "--listen", ",".join(listeners)]

@@ -6,6 +6,7 @@ import struct
 from collections.abc import Sequence
 
 from integration.hostile.attack import Attack, Volley
+from integration.support.server import set_options
 from kshim.testing.wire import Wire, framed
 from schemas.messages.sasl_authenticate import SaslAuthenticateRequest
 from schemas.messages.sasl_handshake import SaslHandshakeRequest
@@ -16,7 +17,7 @@ SETTINGS = {
     "sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-256,SCRAM-SHA-512,OAUTHBEARER",
     "listener.name.sasl_plaintext.plain.sasl.jaas.config": f'{MODULE} user_alice="wonderland";',
 }
-OPTIONS = [option for each in SETTINGS.items() for option in ("--set", "=".join(each))]
+OPTIONS = set_options(SETTINGS)
 LARGEST_BYTES = 520_000
 NONE = "eyJhbGciOiJub25lIn0"
 """{"alg":"none"} in Base64."""

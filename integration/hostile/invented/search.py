@@ -100,7 +100,7 @@ def _play(seed: int, server: Server, vocabulary: Vocabulary) -> Played:
         if server.running and not answers_at_all(server):
             played.faults.append(f"no answer within {ANSWER_TIMEOUT_S} s")
             server.kill()
-    _rest(server, memory)
+    memory.rest(BOUNDS.kept_bytes, REST_S)
     played.ended_s = time.monotonic()
     played.peak_bytes, played.kept_bytes = memory.peak_of_all_bytes(), memory.above_idle_bytes()
     memory.stop()
@@ -179,13 +179,6 @@ class _Count:
             at += need
             if len(self.head) == 4:
                 self.left, self.head = int.from_bytes(self.head), b""
-
-
-def _rest(server: Server, memory: MemoryWatch) -> None:
-    """Wait until the memory is given back."""
-    deadline = time.monotonic() + REST_S
-    while server.running and memory.above_idle_bytes() > BOUNDS.kept_bytes and time.monotonic() < deadline:
-        time.sleep(0.05)
 
 
 def _judge_memory(played: Played, server: Server) -> None:

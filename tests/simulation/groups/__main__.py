@@ -7,15 +7,5 @@ import sys
 from tests.simulation.command import main
 from tests.simulation.groups.run import STEPS, run
 
-COUNTED = (
-    "steps",
-    "requests",
-    "rebalances",
-    "client_crashes",
-    "broker_crashes",
-    "shard_moves",
-    "failed_appends",
-)
-
 if __name__ == "__main__":
-    sys.exit(main("tests.simulation.groups", run, COUNTED, STEPS, __doc__))
+    sys.exit(main("tests.simulation.groups", run, STEPS, __doc__))

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from schemas.error_code import ErrorCode
-from tests.simulation.groups.run import Outcome, run
+from tests.simulation.groups.run import run
+from tests.simulation.outcome import total
 
 pytestmark = pytest.mark.thorough
 
@@ -13,25 +14,20 @@ ONCE_FAILED = (83, 168, 226, 270, 306, 3175)
 """Seeds that once found a fault."""
 
 
-def is_well(outcome: Outcome) -> None:
-    if outcome.error is not None:
-        raise AssertionError("\n".join((f"seed {outcome.seed}", *outcome.happened))) from outcome.error
-
-
 @pytest.mark.parametrize("first", range(0, 150, 50))
 def test_histories(first: int) -> None:
     for seed in range(first, first + 50):
-        is_well(run(seed))
+        run(seed).check()
 
 
 @pytest.mark.parametrize("seed", range(2))
 def test_long_histories(seed: int) -> None:
-    is_well(run(seed, 2_000))
+    run(seed, 2_000).check()
 
 
 @pytest.mark.parametrize("seed", ONCE_FAILED)
 def test_seeds_that_once_failed(seed: int) -> None:
-    is_well(run(seed, parks=False))
+    run(seed, parks=False).check()
 
 
 def test_a_seed_is_a_whole_history() -> None:
@@ -44,10 +40,10 @@ def test_histories_reach_the_rare_cases() -> None:
     """Groups form, move and fail, and requests are refused with every error that they can get."""
     seeds = (*range(60), 62, 118)  # 62 asks while a shard loads, 118 fences a coordinator
     outcomes = [run(seed, tell=True) for seed in seeds]
-    assert sum(outcome.rebalances for outcome in outcomes) > 500
-    assert sum(outcome.broker_crashes for outcome in outcomes) > 20
-    assert sum(outcome.shard_moves for outcome in outcomes) > 20
-    assert sum(outcome.failed_appends for outcome in outcomes) > 40
+    assert total(outcomes, "rebalances") > 500
+    assert total(outcomes, "broker_crashes") > 20
+    assert total(outcomes, "shard_moves") > 20
+    assert total(outcomes, "failed_appends") > 40
     said = "\n".join(line for outcome in outcomes for line in outcome.happened)
     for error in (
         ErrorCode.MEMBER_ID_REQUIRED,

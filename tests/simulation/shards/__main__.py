@@ -8,7 +8,5 @@ from tests.simulation.command import main
 from tests.simulation.shards.run import run
 from tests.simulation.shards.world import STEPS
 
-COUNTED = ("commits", "acknowledged", "refused", "reads", "takeovers", "sleeps", "crashes", "forgotten")
-
 if __name__ == "__main__":
-    sys.exit(main("tests.simulation.shards", run, COUNTED, STEPS, __doc__))
+    sys.exit(main("tests.simulation.shards", run, STEPS, __doc__))

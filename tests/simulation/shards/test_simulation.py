@@ -4,27 +4,23 @@ from __future__ import annotations
 
 import pytest
 
+from tests.simulation.outcome import total
 from tests.simulation.shards.node import Node
-from tests.simulation.shards.run import Outcome, run
+from tests.simulation.shards.run import run
 from tests.simulation.shards.world import World
 
 pytestmark = pytest.mark.thorough
-
-
-def is_well(outcome: Outcome) -> None:
-    if outcome.error is not None:
-        raise AssertionError("\n".join((f"seed {outcome.seed}", *outcome.happened))) from outcome.error
 
 
 @pytest.mark.parametrize("first", range(0, 30, 10))
 def test_histories(first: int) -> None:
     outcomes = [run(seed) for seed in range(first, first + 10)]
     for outcome in outcomes:
-        is_well(outcome)
-    assert sum(outcome.acknowledged for outcome in outcomes) > 250
-    assert sum(outcome.reads for outcome in outcomes) > 250
-    assert sum(outcome.takeovers for outcome in outcomes) > 80
-    assert sum(outcome.crashes for outcome in outcomes) > 10
+        outcome.check()
+    assert total(outcomes, "acknowledged") > 250
+    assert total(outcomes, "reads") > 250
+    assert total(outcomes, "takeovers") > 80
+    assert total(outcomes, "crashes") > 10
 
 
 @pytest.mark.parametrize("seed", range(10))

@@ -58,6 +58,14 @@ class World:
 
     # ---- what happens
 
+    def play(self, steps: int) -> None:
+        """Make `steps` things happen, let the world settle, and judge it."""
+        self.assign(1)
+        for _ in range(steps):
+            self.step()
+        self.settle()
+        self.judge()
+
     def step(self) -> None:
         """Make one thing happen, and then pass time."""
         match self.chance.choices(

@@ -7,7 +7,5 @@ import sys
 from tests.simulation.command import main
 from tests.simulation.transactions.simulated import STEPS, run
 
-COUNTED = ("steps", "requests", "transactions", "committed", "aborted", "crashes")
-
 if __name__ == "__main__":
-    sys.exit(main("tests.simulation.transactions", run, COUNTED, STEPS, __doc__))
+    sys.exit(main("tests.simulation.transactions", run, STEPS, __doc__))

@@ -34,6 +34,7 @@ from schemas.messages.produce import PartitionProduceData, ProduceRequest, Topic
 from schemas.records.batch import Record, batches, decode_header, encode, records
 from schemas.records.end_txn_marker import decode_marker
 from tests.api.harness import NOW_MS, collect, context, create, new_broker, result
+from tests.simulation.outcome import Outcome, outcome_of
 
 STEPS = 1_500
 """Steps of a history."""
@@ -335,42 +336,25 @@ def _error(kind: str, answer: Any) -> ErrorCode:
     return ErrorCode(answer.error_code)
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """The outcome of one history; `error` is None if nothing was wrong."""
-
-    seed: int
-    steps: int
-    requests: int
-    transactions: int
-    committed: int
-    aborted: int
-    crashes: int
-    error: Exception | None
-    happened: tuple[str, ...]
-    """The lines of the history, if they were asked for or something was wrong."""
-
-
 def run(seed: int, steps: int = STEPS, *, tell: bool = False) -> Outcome:
     """Run `steps` steps in the world of `seed`, let it come to rest, and judge it."""
     world = World(seed)
-    error: Exception | None = None
-    try:
+
+    def play() -> None:
         for _ in range(steps):
             world.step()
         world.rest()
         world.judge()
-    except Exception as found:
-        error = found
-    outcomes = [transaction.outcome for transaction in world.transactions if transaction.acknowledged]
-    return Outcome(
-        seed=seed,
-        steps=steps,
-        requests=world.requests,
-        transactions=len(outcomes),
-        committed=outcomes.count("commit"),
-        aborted=outcomes.count("abort"),
-        crashes=world.crashes,
-        error=error,
-        happened=tuple(world.happened) if tell or error else (),
-    )
+
+    def counts() -> dict[str, int]:
+        outcomes = [each.outcome for each in world.transactions if each.acknowledged]
+        return {
+            "steps": steps,
+            "requests": world.requests,
+            "transactions": len(outcomes),
+            "committed": outcomes.count("commit"),
+            "aborted": outcomes.count("abort"),
+            "crashes": world.crashes,
+        }
+
+    return outcome_of(seed, play, counts, lambda: world.happened, tell=tell)

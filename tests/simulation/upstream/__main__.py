@@ -8,7 +8,5 @@ from tests.simulation.command import main
 from tests.simulation.upstream.run import run
 from tests.simulation.upstream.world import STEPS
 
-COUNTED = ("commits", "transactions", "committed", "aborted", "reads", "unstable", "crashes")
-
 if __name__ == "__main__":
-    sys.exit(main("tests.simulation.upstream", run, COUNTED, STEPS, __doc__))
+    sys.exit(main("tests.simulation.upstream", run, STEPS, __doc__))

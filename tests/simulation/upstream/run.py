@@ -2,51 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from tests.simulation.outcome import Outcome, outcome_of
 from tests.simulation.upstream.world import STEPS, World
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """The outcome of one history; `error` is None if nothing was wrong."""
-
-    seed: int
-    steps: int
-    commits: int
-    transactions: int
-    committed: int
-    aborted: int
-    reads: int
-    unstable: int
-    crashes: int
-    error: Exception | None
-    happened: tuple[str, ...]
-    """The lines of the history, if they were asked for or something was wrong."""
 
 
 def run(seed: int, steps: int = STEPS, *, tell: bool = False) -> Outcome:
     """Run `steps` steps in the world of `seed`, let it settle, and judge it."""
     world = World(seed)
-    error: Exception | None = None
-    try:
-        world.assign(1)
-        for _ in range(steps):
-            world.step()
-        world.settle()
-        world.judge()
-    except Exception as found:
-        error = found
-    return Outcome(
-        seed=seed,
-        steps=steps,
-        commits=world.commits,
-        transactions=world.transactions,
-        committed=world.committed,
-        aborted=world.aborted,
-        reads=world.reads,
-        unstable=world.unstable,
-        crashes=world.crashes,
-        error=error,
-        happened=world.lines() if tell or error else (),
-    )
+
+    def counts() -> dict[str, int]:
+        kinds = ("commits", "transactions", "committed", "aborted", "reads", "unstable", "crashes")
+        return {kind: getattr(world, kind) for kind in kinds}
+
+    return outcome_of(seed, lambda: world.play(steps), counts, world.lines, tell=tell)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.simulation.outcome import total
 from tests.simulation.upstream.run import run
 
 pytestmark = pytest.mark.thorough
@@ -14,15 +15,14 @@ ONCE_FAILED = (22, 116, 5019)
 def test_histories(first: int) -> None:
     outcomes = [run(seed) for seed in range(first, first + 5)]
     for outcome in outcomes:
-        if outcome.error is not None:
-            raise AssertionError("\n".join((f"seed {outcome.seed}", *outcome.happened))) from outcome.error
-    assert sum(outcome.committed for outcome in outcomes) > 20
-    assert sum(outcome.reads for outcome in outcomes) > 100
+        outcome.check()
+    assert total(outcomes, "committed") > 20
+    assert total(outcomes, "reads") > 100
 
 
 @pytest.mark.parametrize("seed", ONCE_FAILED)
 def test_what_once_failed(seed: int) -> None:
-    assert run(seed).error is None
+    run(seed).check()
 
 
 def test_a_seed_is_a_whole_history() -> None:

@@ -1,25 +1,27 @@
-"""Records what clients and a server say to each other, with a proxy between them.
+"""A talk of unmodified clients: a proxy between them and the server writes down what both say.
 
-    with Recorder(target) as recorder:
-        consumer = KafkaConsumer(bootstrap_servers=recorder.bootstrap, ...)
-    recorder.exchanges
-
-The proxy passes on every byte, but replaces the server's address by its own.
+The proxy passes on every byte, but replaces the server's address by its own. Each client's *acts* are heard
+in their order: joins, syncs, leaves, commits. Its *chatter* is what it repeats while time passes (fetches,
+metadata, heartbeats with an error): each different line is heard once.
 """
 
 from __future__ import annotations
 
 import asyncio
 import dataclasses
+import re
 import threading
 from collections import deque
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
-from integration.differential.playing.player import Target
+from integration.differential.playing.compare import SETS, SETS_WHEN_ALL_ARE_ASKED_FOR, Compared
+from integration.differential.playing.player import Target, Transcript
 from kshim.testing.wire import sized
 from schemas.api_key import ApiKey
+from schemas.error_code import ErrorCode
 from schemas.message import MalformedMessage
+from schemas.messages.join_group import JoinGroupResponse
 from schemas.registry import (
     UnsupportedVersion,
     decode_request,
@@ -30,6 +32,18 @@ from schemas.registry import (
 
 NAMES_THE_SERVER = {ApiKey.METADATA, ApiKey.FIND_COORDINATOR, ApiKey.DESCRIBE_CLUSTER}
 START_TIMEOUT_S = 10
+ACTS = {ApiKey.JOIN_GROUP, ApiKey.SYNC_GROUP, ApiKey.LEAVE_GROUP, ApiKey.OFFSET_COMMIT}
+TIME_PASSED = re.compile(r"\S+ HEARTBEAT v\d+ -> NONE")
+GIVES_AN_ID = {ErrorCode.NONE, ErrorCode.MEMBER_ID_REQUIRED}
+UNORDERED = {
+    *SETS,
+    *SETS_WHEN_ALL_ARE_ASKED_FOR,
+    ("SyncGroupRequest", "assignments"),
+    ("OffsetCommitRequestTopic", "partitions"),
+    ("OffsetCommitResponseTopic", "partitions"),
+}
+BY_CHANCE = {("OffsetCommitRequestPartition", "committed_leader_epoch")}
+"""kafka-python forgets the epoch of a position when a fetch brings no record of that partition."""
 
 
 @dataclass
@@ -42,32 +56,59 @@ class Exchange:
     request: Any
     response: Any = None
 
+    def line(self, plain: Compared) -> str:
+        """The exchange as it is compared."""
+        name = f"{self.client}: {ApiKey(self.api_key).name} v{self.version}"
+        if self.api_key not in ACTS:
+            return f"{name} -> {ErrorCode(getattr(self.response, 'error_code', 0)).name}"
+        answer = "no answer" if self.response is None else plain.plain(self.response)
+        return f"{name} {plain.plain(self.request)} -> {answer}"
 
-@dataclass
-class Recorder:
-    """A proxy in a thread of its own."""
 
-    target: Target
-    exchanges: list[Exchange] = field(default_factory=list)
-    """The exchanges, in the order of the requests."""
-    host: str = "127.0.0.1"
-    port: int = 0
+class Overheard:
+    """Clients that connect to `bootstrap` talk with the server `target`."""
 
-    def __enter__(self) -> Recorder:
+    def __init__(self, target: Target, group: str) -> None:
+        self.target, self.group = target, group
+        self.host, self.port = "127.0.0.1", 0
+        self.exchanges: list[Exchange] = []
+        """The exchanges, in the order of the requests."""
         self._ready = threading.Event()
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
         assert self._ready.wait(START_TIMEOUT_S), "the proxy does not listen"
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(START_TIMEOUT_S)
 
     @property
     def bootstrap(self) -> str:
         return f"{self.host}:{self.port}"
+
+    def close(self) -> None:
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(START_TIMEOUT_S)
+
+    # ---- what is heard
+
+    @property
+    def heard(self) -> list[str]:
+        """Each client's acts, and its chatter, as the module says."""
+        plain = Compared(self._transcript(), UNORDERED, BY_CHANCE)
+        whole = sorted((each for each in self.exchanges), key=lambda each: each.client)
+        acts = [each.line(plain) for each in whole if each.api_key in ACTS]
+        others = (each for each in whole if each.api_key not in ACTS and each.response is not None)
+        chatter = {each.line(plain) for each in others}
+        return acts + sorted(line for line in chatter if not TIME_PASSED.fullmatch(line))
+
+    def _transcript(self) -> Transcript:
+        """The ids that each client was given; the clients see the server at the proxy's address."""
+        transcript = Transcript(Target(self.host, self.port, self.target.topic_ids), self.group)
+        for number, exchange in enumerate(self.exchanges):
+            answer = exchange.response
+            if isinstance(answer, JoinGroupResponse) and answer.error_code in GIVES_AN_ID:
+                transcript.given.setdefault(exchange.client, {}).setdefault(answer.member_id, number)
+        return transcript
+
+    # ---- the proxy
 
     def _run(self) -> None:
         asyncio.set_event_loop(self._loop)

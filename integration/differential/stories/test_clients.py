@@ -1,22 +1,20 @@
-"""Unmodified clients have the same dialogue with Apache Kafka and kshim as they join, crash and leave."""
+"""Unmodified clients hear the same from Apache Kafka and kshim as they join, crash and leave."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import replace
-from difflib import unified_diff
+from functools import partial
 from pathlib import Path
 from typing import Protocol
 
 import pytest
 
-from integration.differential.dialogues.dialogue import Recorder
-from integration.differential.dialogues.retold import Part, retold
 from integration.differential.playing.pairs import Pair, create_topic
-from integration.differential.playing.player import Target
+from integration.differential.stories.overheard import Overheard
+from integration.differential.stories.telling import assert_same
 from integration.support.awaiting import wait_until
 from integration.support.clients import new_producer
 from integration.support.process import Process
@@ -86,16 +84,14 @@ class VerifiableConsumer(Process):
         return "\n".join([f"-- owns {sorted(self.owned)}, log:", *self._log_lines(25)])
 
 
-def perform(cast: Cast, target: Target, topic: str, directory: Path) -> dict[str, Part]:
+def perform(talk: Overheard, cast: Cast, directory: Path) -> None:
     """Alice is alone, bob joins and crashes, carol joins and leaves; each partition is read and committed."""
-    directory.mkdir()
     with ExitStack() as stack:
-        recorder = stack.enter_context(Recorder(target))
-        producer = new_producer(f"{target.host}:{target.port}")
+        producer = new_producer(f"{talk.target.host}:{talk.target.port}")
         stack.callback(producer.close)
 
         def enter(name: str) -> Actor:
-            actor = cast(name, recorder.bootstrap, topic, directory / name)
+            actor = cast(name, talk.bootstrap, talk.group, directory / f"{name}-{talk.port}")
             stack.callback(actor.end)
             return actor
 
@@ -109,7 +105,7 @@ def perform(cast: Cast, target: Target, topic: str, directory: Path) -> dict[str
         def read_all(offset: int, *actors: Actor) -> None:
             """Send the records one after the other, so that each is committed on its own."""
             for partition in range(PARTITIONS):
-                producer.send(topic, b"record", partition=partition).get(10)
+                producer.send(talk.group, b"record", partition=partition).get(10)
                 wait_until(
                     lambda partition=partition: any(a.committed.get(partition) == offset for a in actors),
                     SHARED_TIMEOUT_S,
@@ -130,35 +126,23 @@ def perform(cast: Cast, target: Target, topic: str, directory: Path) -> dict[str
         carol.leave()
         wait_shared(alice)
         alice.leave()
-        return dict(retold(recorder, topic))
 
 
 @pytest.fixture
-def stages(pair_named: Callable[[str], Pair], topic: str) -> list[Target]:
-    """Both servers, and a topic for this test alone. With the initial delay, members have their metadata in
-    time."""
+def talks(pair_named: Callable[[str], Pair], topic: str) -> list[Overheard]:
+    """One with each server, about a topic for this test alone, which also names the group. With the initial
+    delay, members have their metadata in time.
+    """
     return [
-        replace(target, topic_ids={topic: create_topic(target, topic, PARTITIONS)})
+        Overheard(replace(target, topic_ids={topic: create_topic(target, topic, PARTITIONS)}), topic)
         for target in pair_named("delayed").targets
     ]
 
 
 @pytest.mark.parametrize("client", ["kafka-python", "java"])
-def test_clients_meet_the_same_dialogue(
-    client: str, stages: list[Target], topic: str, tmp_path: Path, class_path: str
-) -> None:
+def test_clients_meet_the_same(client: str, talks: list[Overheard], tmp_path: Path, class_path: str) -> None:
     def java(name: str, bootstrap: str, topic: str, log_path: Path) -> Actor:
         return VerifiableConsumer(name, bootstrap, topic, log_path, class_path)
 
     cast = java if client == "java" else kafka_python
-    directories = [tmp_path / "apache-kafka", tmp_path / "kshim"]
-    with ThreadPoolExecutor() as threads:
-        performances = [
-            threads.submit(perform, cast, target, topic, directory)
-            for target, directory in zip(stages, directories, strict=True)
-        ]
-        expected, got = (performance.result() for performance in performances)
-    for name in expected.keys() | got.keys():
-        lines = unified_diff(expected[name].acts, got[name].acts, "Apache Kafka", "kshim", lineterm="")
-        assert got[name].acts == expected[name].acts, "\n".join([name, *lines])
-        assert got[name].chatter == expected[name].chatter, name
+    assert_same(partial(perform, cast=cast, directory=tmp_path), talks)
