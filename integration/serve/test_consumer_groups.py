@@ -111,3 +111,28 @@ def test_members_go_on_after_a_restart(own_server: Server, topic: str, consumer:
     wait_until_assigned([one, two], [3, 3])
     two.close()
     wait_until_assigned([one], [6])
+
+
+@pytest.mark.parametrize("strategy", ["range", "cooperative-sticky"])
+def test_consumers_of_both_protocols_share_a_group(
+    own_server: Server, topic: str, consumer: NewConsumer, strategy: str
+) -> None:
+    """The group changes its protocol with its members, while they consume."""
+    admin = AdminClient({"bootstrap.servers": own_server.bootstrap})
+
+    def protocol() -> ConsumerGroupType:
+        return admin.describe_consumer_groups(["readers"])["readers"].result().type
+
+    old = consumer(group_protocol="classic", partition_assignment_strategy=strategy)
+    old.subscribe([topic])
+    wait_until_assigned([old], [6])
+    new = consumer()
+    new.subscribe([topic])
+    wait_until_assigned([old, new], [3, 3])
+    assert protocol() == ConsumerGroupType.CONSUMER
+    another = consumer(group_protocol="classic", partition_assignment_strategy=strategy)
+    another.subscribe([topic])
+    wait_until_assigned([old, new, another], [2, 2, 2])
+    new.close()
+    wait_until_assigned([old, another], [3, 3])
+    assert protocol() == ConsumerGroupType.CLASSIC

@@ -299,6 +299,8 @@ class Coordinator:
             group = None if shard is None else shard.groups.get(group_id)
             if group is not None:
                 keep_members(self._timers, group, member_ids, now_ms, by_ms)
+            elif shard is not None:
+                shard.consumer.keep_members(self._timers, group_id, member_ids, by_ms)
 
     def _fire(self, keys: Iterator[AnyTimer], now_ms: int) -> Iterator[Decision]:
         for key in keys:

@@ -36,22 +36,15 @@ def keep_members(
     for member in members:
         if member.heartbeat_at_ms is not None:
             member.heartbeat_at_ms += by_ms
-        _move(timers, member.heartbeat_timer, by_ms)
+        timers.postpone(member.heartbeat_timer, by_ms)
         if member.parked_join is not None:
-            _move(timers, member.timer, by_ms)
+            timers.postpone(member.timer, by_ms)
         elif timers.deadline_ms(member.timer) is not None:
             timers.arm(member.timer, now_ms + by_ms + member.session_timeout_ms)
     pending = group.pending_join.intersection(connected)
     for member_id in pending:
-        _move(timers, TimerKey(TimerKind.MEMBER, group.group_id, member_id), by_ms)
+        timers.postpone(TimerKey(TimerKind.MEMBER, group.group_id, member_id), by_ms)
     if pending or any(member.parked_join is None for member in members):
-        _move(timers, TimerKey(TimerKind.JOIN, group.group_id), by_ms)
+        timers.postpone(TimerKey(TimerKind.JOIN, group.group_id), by_ms)
     if not group.pending_sync.isdisjoint(connected):
-        _move(timers, TimerKey(TimerKind.SYNC, group.group_id), by_ms)
-
-
-def _move(timers: Timers, key: TimerKey, by_ms: int) -> None:
-    """Make an armed timer due later by `by_ms`."""
-    deadline_ms = timers.deadline_ms(key)
-    if deadline_ms is not None:
-        timers.arm(key, deadline_ms + by_ms)
+        timers.postpone(TimerKey(TimerKind.SYNC, group.group_id), by_ms)

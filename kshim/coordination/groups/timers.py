@@ -95,6 +95,12 @@ class Timers:
         """Disarm `key`; nothing happens if it is not armed."""
         self._deadlines_ms.pop(key, None)
 
+    def postpone(self, key: AnyTimer, by_ms: int) -> None:
+        """Make `key` due later by `by_ms`, if it is armed."""
+        deadline_ms = self._deadlines_ms.get(key)
+        if deadline_ms is not None:
+            self.arm(key, deadline_ms + by_ms)
+
     def deadline_ms(self, key: AnyTimer) -> int | None:
         """When `key` is due; None if it is not armed."""
         return self._deadlines_ms.get(key)

@@ -26,7 +26,7 @@ from kshim.coordination.groups.consumer.store import ConsumerGroups
 from kshim.coordination.groups.consumer.targets import assign, refresh
 from kshim.coordination.groups.consumer.upgrade import convert, upgrade
 from kshim.coordination.groups.consumer.waiting import changed, interval_ms, may_wait, park, take
-from kshim.coordination.groups.consumer.writing import Writing
+from kshim.coordination.groups.consumer.writing import OF_MEMBERS, Writing
 from kshim.coordination.groups.draft import Draft
 from kshim.coordination.groups.expiry import is_old, looked_at_of
 from kshim.coordination.groups.expiry_report import ExpiryReport
@@ -363,6 +363,15 @@ class ConsumerShard:
             group = self.groups[group_id]
             group.refresh_at = None
             self._writing(draft, group).arm(TimerKind.TARGET, "", 0)
+
+    def keep_members(self, timers: Timers, group_id: str, connected: Collection[str], by_ms: int) -> None:
+        """Prepare a group for a move of time by `by_ms`: what its connected members have to do, they have to
+        do that much later. Their clocks do not move.
+        """
+        if group_id in self.groups:
+            for member_id in connected:
+                for kind in OF_MEMBERS:
+                    timers.postpone(TimerKey(kind, group_id, member_id), by_ms)
 
     def _catch_up(self, it: Writing) -> None:
         """Look at the group's topics if they have changed, and compute the target if it is not the latest."""

@@ -102,3 +102,14 @@ def test_timers_end_with_the_lead_of_a_shard() -> None:
     world = rebalancing()
     world.coordinator.unload(0, world.now_ms)
     assert world.due_in(SESSION, "a") is world.due_in(REVOCATION, "a") is None
+
+
+def test_time_moves_ahead_for_a_connected_member() -> None:
+    """Its client's clock does not move, so it must not lose its session."""
+    world = World()
+    world.join("a", "foo")
+    world.join("b", "foo")
+    world.coordinator.keep_sessions([(G, "a"), ("other", "a")], world.now_ms, 100_000)
+    assert [world.due_in(SESSION, each) for each in "ab"] == [145_000, 45_000]
+    world.advance(100_000)
+    assert list(world.group().members) == ["a"]
