@@ -35,7 +35,8 @@ class Matcher:
         try:
             self._compiled = re2.compile(pattern, options)
         except re2.error as error:
-            raise InvalidPattern(str(error)) from error
+            (reason,) = error.args
+            raise InvalidPattern(reason.decode(errors="replace")) from error
         finally:
             re2.purge()  # else it keeps the last 128 expressions, with all their memory
         if self._compiled.programsize > MOST_INSTRUCTIONS:

@@ -19,9 +19,11 @@ from kshim.coordination.groups.consumer.membership import (
 )
 from kshim.coordination.groups.consumer.partitions import HOLDS_NOTHING, Held
 from kshim.coordination.groups.consumer.reconciliation import Owned
+from kshim.coordination.groups.consumer.refused import Refused
 from kshim.coordination.groups.consumer.regexes import Searched, change_regex, check_regex, maybe_search
 from kshim.coordination.groups.consumer.targets import assign, refresh, take_step
 from kshim.coordination.groups.consumer.writing import Writing
+from schemas.error_code import ErrorCode
 from schemas.internal_topics.group_metadata_log import TopicId
 from schemas.messages.consumer_group_heartbeat import (
     Assignment,
@@ -31,6 +33,9 @@ from schemas.messages.consumer_group_heartbeat import (
 )
 
 T = TypeVar("T")
+
+FEW_NAMES = 30
+"""So many names fit into a record, however long they are."""
 
 
 class Checked(NamedTuple):
@@ -48,6 +53,7 @@ class Checked(NamedTuple):
 
 def check(it: Writing, caller: Caller, request: ConsumerGroupHeartbeatRequest) -> Checked:
     """Find the member of a heartbeat that joins or stays. Raises Refused; nothing changes."""
+    _check_size(it, request)
     owned = _owned(request)
     member_id = request.member_id or it.environment.new_member_id()
     check_room(it, request.member_id, request.instance_id)
@@ -122,6 +128,15 @@ def leave(it: Writing, request: ConsumerGroupHeartbeatRequest) -> ConsumerGroupH
     else:
         fence(it, (member,))
     return ConsumerGroupHeartbeatResponse(member_id=request.member_id, member_epoch=request.member_epoch)
+
+
+def _check_size(it: Writing, request: ConsumerGroupHeartbeatRequest) -> None:
+    """Refuse a subscription whose record Kafka's log would not take."""
+    names = request.subscribed_topic_names
+    if names is not None and len(names) > FEW_NAMES:
+        size = sum(len(name.encode(errors="surrogatepass")) + 1 for name in names)
+        if size > it.settings.message_max_bytes:
+            raise Refused(ErrorCode.UNKNOWN_SERVER_ERROR)
 
 
 def _merged(old: Member, caller: Caller, request: ConsumerGroupHeartbeatRequest) -> Member:

@@ -10,7 +10,7 @@ from kshim.coordination.groups.consumer.checks import check_heartbeat
 from kshim.coordination.groups.consumer.refused import Refused
 from schemas.error_code import ErrorCode
 from schemas.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
-from tests.coordination.groups.consumer.world import owned
+from tests.coordination.groups.consumer.world import World, owned
 
 JOIN: dict[str, Any] = {
     "member_id": "m",
@@ -113,3 +113,12 @@ def test_texts_that_no_record_can_hold() -> None:
     for field in ({"member_id": long}, {"member_id": "m", "rack_id": long}):
         assert refusal(**field) == (ErrorCode.UNKNOWN_SERVER_ERROR, None)
     assert refusal(**{**JOIN, "subscribed_topic_names": (long,)}) == (ErrorCode.UNKNOWN_SERVER_ERROR, None)
+
+
+def test_a_subscription_that_no_record_can_hold() -> None:
+    world = World(message_max_bytes=10_000)
+    names = tuple(f"topic-{number:04}" for number in range(1_000))
+    answer = world.join("m", *names)
+    assert (answer.error_code, answer.error_message) == (ErrorCode.UNKNOWN_SERVER_ERROR, None)
+    assert world.groups() == {}
+    assert world.join("m", *names[:500]).error_code == 0

@@ -73,6 +73,7 @@ class TestValidity:
         assert message is not None
         assert message.startswith(f"SubscribedTopicRegex `{regex}` is not a valid regular expression: ")
         assert message.endswith(".")
+        assert "b'" not in message
         assert world.groups() == {}
 
     def test_15_it_is_not_looked_at_while_a_member_uses_it(self) -> None:
