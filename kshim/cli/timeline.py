@@ -20,6 +20,10 @@ LEGEND = (
     f"{KNOWS_NOTHING} has not heard of it   {JOINS} has to join   {WAITS} waits for the others to join   "
     f"{SYNCS} waits for its assignment   {HAS} has it   {GONE} is gone"
 )
+CONSUMERS_LEGEND = (
+    f"{KNOWS_NOTHING} has not heard of it   {JOINS} has to give up partitions, or waits for some   "
+    f"{WAITS} has given them up   {HAS} has its assignment   {GONE} is gone"
+)
 
 
 def timeline(rebalance: ShownRebalance) -> Iterator[str]:
@@ -39,7 +43,7 @@ def timeline(rebalance: ShownRebalance) -> Iterator[str]:
         yield f"{name:{width}}  {''.join(cells)}"
     if len(members) > MOST_ROWS:
         yield f"{'':{width}}  and {len(members) - MOST_ROWS} more members (--json shows all)"
-    yield f"{'':{width}}  {LEGEND}"
+    yield f"{'':{width}}  {CONSUMERS_LEGEND if rebalance.get('is_of_consumers') else LEGEND}"
 
 
 def _cell(rebalance: ShownRebalance, member: ShownPart, at_ms: float) -> str:

@@ -129,7 +129,8 @@ def _print_rows(rebalances: Sequence[ShownRebalance]) -> None:
 
 def _print(rebalance: ShownRebalance) -> None:
     print_line()
-    print_line(f"Generation {rebalance['generation']}, {time_of_day(rebalance['began_ms'])}")
+    unit = "Epoch" if rebalance.get("is_of_consumers") else "Generation"
+    print_line(f"{unit} {rebalance['generation']}, {time_of_day(rebalance['began_ms'])}")
     for sentence in rebalance["story"]:
         print_line(f"  {sentence}")
     for line in timeline(rebalance):

@@ -171,7 +171,8 @@ def _chips(member_ids: Sequence[str], names: Mapping[str, str], kind: str) -> Ht
 def _rebalance(it: ShownRebalance) -> Html:
     took = duration(it["ended_ms"] - it["began_ms"])
     end = "" if it["completed_ms"] else ", and gave way to the next one"
-    heading = tag("h3", f"Generation {it['generation']}: {it['cause']}")
+    unit = "Epoch" if it.get("is_of_consumers") else "Generation"
+    heading = tag("h3", f"{unit} {it['generation']}: {it['cause']}")
     when = tag("p", moment(it["began_ms"]), f" · took {took}{end}", class_="when")
     story = tag("ul", *(tag("li", sentence) for sentence in it["story"]), class_="story")
     rows = [_part_row(member, it["began_ms"]) for member in it["members"]]

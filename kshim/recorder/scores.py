@@ -44,7 +44,7 @@ def scores(rebalances: Sequence[Rebalance], now_ms: int) -> Scores:
     expired: Counter[str] = Counter()
     for rebalance in rebalances:
         joined = [part for part in rebalance.parts.values() if part.joined_ms != NEVER_MS]
-        if len(joined) > 1:
+        if len(joined) > 1 or (joined and rebalance.is_of_consumers):
             last = max(joined, key=lambda part: part.joined_ms)
             waited_ms[_name(last)] += last.joined_ms - rebalance.began_ms
         expired.update(_name(part) for part in rebalance.parts.values() if part.gone is Gone.EXPIRED)

@@ -64,6 +64,9 @@ class ShownRebalance(TypedDict):
     version: int
     group: str
     generation: int
+    """The group epoch, if `is_of_consumers`."""
+    is_of_consumers: NotRequired[bool]
+    """True for a group of the consumer protocol; the field is missing for others."""
     cause: str
     cause_key: str
     member: ShownMember | None
@@ -97,7 +100,7 @@ def shown_in_turn(rebalances: Iterable[Rebalance]) -> Iterator[ShownRebalance]:
 def shown(rebalance: Rebalance, effect: Effect) -> ShownRebalance:
     """One rebalance and its effect as a JSON value."""
     it, names = rebalance, names_of(rebalance, effect)
-    return {
+    value: ShownRebalance = {
         "version": VERSION,
         "group": it.group_id,
         "generation": it.generation,
@@ -133,6 +136,9 @@ def shown(rebalance: Rebalance, effect: Effect) -> ShownRebalance:
         "without_owner": _by_topic(effect.without_owner),
         "story": story(it, effect),
     }
+    if it.is_of_consumers:
+        value["is_of_consumers"] = True
+    return value
 
 
 def shown_member(who: Who) -> ShownMember:

@@ -20,6 +20,7 @@ GONE = {
     Gone.EXPIRED: "was not heard of any more, and its session expired",
     Gone.EVICTED: "did not join before the rebalance timeout, and was removed",
     Gone.SILENT: "did not send SyncGroup before the rebalance timeout, and was removed",
+    Gone.UNREVOKED: "did not give up partitions before the rebalance timeout, and was removed",
     Gone.REPLACED: "was replaced by another with its group.instance.id",
     Gone.REFUSED: "found no room, as the group is as large as group.max.size allows",
 }
@@ -31,7 +32,7 @@ def story(rebalance: Rebalance, effect: Effect) -> list[str]:
     return [
         _beginning(rebalance, names),
         *_gone(rebalance, names),
-        *_waiting(rebalance, names),
+        *(_revocations(rebalance, names) if rebalance.is_of_consumers else _waiting(rebalance, names)),
         *_vote(rebalance),
         *_end(rebalance, names),
         *_moved(effect, names),
@@ -120,6 +121,21 @@ def _waiting(rebalance: Rebalance, names: Mapping[str, str]) -> Iterator[str]:
         yield f"They waited {seconds(more_ms)} more for a member that was given an id, and did not come back."
 
 
+def _revocations(rebalance: Rebalance, names: Mapping[str, str]) -> Iterator[str]:
+    """Say which member of a consumer group was the last that gave up partitions."""
+    gave_up = [part for part in rebalance.parts.values() if part.joined_ms != NEVER_MS]
+    if not gave_up:
+        return
+    last = max(gave_up, key=lambda part: part.joined_ms)
+    asked_ms, took_ms = last.notified_ms - rebalance.began_ms, last.joined_ms - last.notified_ms
+    name = names[last.who.member_id]
+    said = f"{seconds(asked_ms)} after the beginning it was asked to, and took {seconds(took_ms)}"
+    if len(gave_up) == 1:
+        yield f"{name} gave up partitions: {said}."
+    else:
+        yield f"{len(gave_up)} members gave up partitions; the last was {name}: {said}."
+
+
 def _why_late(rebalance: Rebalance, part: Part) -> str:
     if part.notified_ms == NEVER_MS or part.joined_ms - rebalance.began_ms < NOTICEABLE_MS:
         return ""
@@ -142,6 +158,9 @@ def _end(rebalance: Rebalance, names: Mapping[str, str]) -> Iterator[str]:
         return
     if rebalance.assigned_ms == NEVER_MS:
         yield "The group has no members left."
+        return
+    if rebalance.is_of_consumers:
+        yield f"It took {took} until all had their assignments."
         return
     leader_ms = rebalance.assigned_ms - rebalance.joined_ms
     if leader_ms >= NOTICEABLE_MS:

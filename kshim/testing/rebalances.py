@@ -29,8 +29,8 @@ class Role(NamedTuple):
     member_id: str
     group_instance_id: str | None
     gone: str | None
-    """Why it is no longer a member: "left", "removed", "expired", "evicted", "silent", "replaced" or
-    "refused"; None if it still is one.
+    """Why it is no longer a member: "left", "removed", "expired", "evicted", "silent", "unrevoked",
+    "replaced" or "refused"; None if it still is one.
     """
     joined_ms: int | None
     """How long after the rebalance began it joined; None if it did not."""

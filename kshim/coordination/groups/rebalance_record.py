@@ -181,6 +181,11 @@ class Rebalance:
     """The number of votes by protocol; see `ClassicGroup.votes`."""
     parts: dict[str, Part] = field(default_factory=dict)
     """The members' parts by member id; members that are gone are included."""
+    is_of_consumers: bool = False
+    """True for a group of the consumer protocol: then the generation is the group epoch, and members do not
+    join and sync. `notified_ms` is when a member was asked to give up partitions, or got others; `joined_ms`
+    is when it had given them up, if it had to.
+    """
     kind: ClassVar = "rebalance"
 
     def part(self, member: Member) -> Part:
@@ -195,6 +200,11 @@ class Rebalance:
         part = self.parts.get(member_id)
         if part is not None and part.notified_ms == NEVER_MS:
             part.notified_ms = now_ms
+
+    @property
+    def unit(self) -> str:
+        """What `generation` counts."""
+        return "epoch" if self.is_of_consumers else "generation"
 
     @property
     def evicted(self) -> tuple[str, ...]:
@@ -217,7 +227,7 @@ class Rebalance:
         evicted = f"; evicted {joined(self.evicted)}" if self.evicted else ""
         after = "after" if self.is_complete else "gave way to the next rebalance after"
         return (
-            f"group {self.group_id}: generation {self.generation} with {remaining} member(s) {after} "
+            f"group {self.group_id}: {self.unit} {self.generation} with {remaining} member(s) {after} "
             f"{self.ended_ms - self.began_ms} ms, because {cause}{said}{evicted}"
         )
 

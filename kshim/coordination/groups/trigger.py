@@ -24,6 +24,12 @@ class Trigger(StrEnum):
     SYNC_EXPIRED = "members did not send SyncGroup in time"
     TOO_LARGE_TO_STORE = "its subscriptions and assignments exceed message.max.bytes"
     PROTOCOL_CHANGED = "the last member of the consumer protocol is gone"
+    SUBSCRIBED = "a member changed its subscription"
+    ASSIGNOR_CHANGED = "members ask for another assignor"
+    TOPICS_CHANGED = "a topic changed"
+    REGEX_RESOLVED = "an expression matches other topics"
+    MEMBER_EVICTED = "a member did not join in time"
+    REVOCATION_EXPIRED = "a member did not give up partitions in time"
     GROUP_TOO_LARGE = "the group is larger than group.max.size"
 
 
@@ -39,6 +45,8 @@ class Gone(StrEnum):
     """It did not join before the rebalance timeout."""
     SILENT = "silent"
     """It did not send SyncGroup before the rebalance timeout."""
+    UNREVOKED = "unrevoked"
+    """It did not give up partitions before the rebalance timeout."""
     REPLACED = "replaced"
     """Another client came with its group instance id."""
     REFUSED = "refused"

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import NotRequired, TypedDict
 
 from kshim.coordination.groups.classic_group import ClassicGroup
-from kshim.coordination.groups.rebalance_record import Who, who
+from kshim.coordination.groups.rebalance_record import Rebalance, Who, who
 from kshim.coordination.groups.states import State
 from kshim.coordination.groups.texts import joined
 from kshim.coordination.groups.timers import TimerKey, TimerKind, Timers
@@ -58,7 +58,7 @@ def waits_for(group: ClassicGroup, timers: Timers) -> WaitsFor:
         protocol=group.protocol_name or "",
         leader=group.leader or "",
         members=[who(member) for member in group.members.values()],
-        because=_because(group),
+        because=because(group.rebalance),
         began_ms=None if group.rebalance is None else group.rebalance.began_ms,
         until_ms=timers.deadline_ms(
             TimerKey(TimerKind.JOIN if preparing else TimerKind.SYNC, group.group_id)
@@ -69,8 +69,8 @@ def waits_for(group: ClassicGroup, timers: Timers) -> WaitsFor:
     )
 
 
-def _because(group: ClassicGroup) -> str:
-    rebalance = group.rebalance
+def because(rebalance: Rebalance | None) -> str:
+    """The cause of the rebalance under way; empty if there is none."""
     if rebalance is None:
         return ""
     names = joined(each.member_id for each in rebalance.members)

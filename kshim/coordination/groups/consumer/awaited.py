@@ -10,7 +10,7 @@ from kshim.coordination.groups.consumer.group import ConsumerGroup
 from kshim.coordination.groups.consumer.member import MemberState
 from kshim.coordination.groups.rebalance_record import Who
 from kshim.coordination.groups.timers import TimerKey, TimerKind, Timers
-from kshim.coordination.groups.waiting import WaitsFor
+from kshim.coordination.groups.waiting import WaitsFor, because
 
 
 def waits_for(group: ConsumerGroup, environment: Environment, timers: Timers) -> WaitsFor:
@@ -31,8 +31,8 @@ def waits_for(group: ConsumerGroup, environment: Environment, timers: Timers) ->
             Who(each.member_id, each.client_id, each.client_host, each.instance_id)
             for each in group.members.values()
         ],
-        because="",
-        began_ms=None,
+        because=because(group.rebalance),
+        began_ms=None if group.rebalance is None else group.rebalance.began_ms,
         until_ms=min((at_ms for at_ms in deadlines_ms if at_ms is not None), default=None),
         to_join=[],
         to_join_first=[],

@@ -19,6 +19,7 @@ from kshim.coordination.groups.consumer.requests import Patience
 from kshim.coordination.groups.consumer.searching import Search
 from kshim.coordination.groups.consumer.states import GroupState
 from kshim.coordination.groups.consumer.subscriptions import Subscriptions
+from kshim.coordination.groups.rebalance_record import Rebalance
 from schemas.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 
 FIRST_EPOCH = 1
@@ -55,6 +56,7 @@ class ConsumerGroup:
         "metadata_hash",
         "parked",
         "partition_epochs",
+        "rebalance",
         "refresh_at",
         "search",
         "static_members",
@@ -89,6 +91,8 @@ class ConsumerGroup:
         """Soft: the search for matches of its members' expressions that is under way."""
         self.visible: Visible = all_visible
         """Soft: the topics that the member may see whose heartbeat set off the next search for matches."""
+        self.rebalance: Rebalance | None = None
+        """Soft: the record of the rebalance under way; see `recording`."""
         self._settled: Counter[int] = Counter()
         """How many Stable members there are in each epoch."""
 

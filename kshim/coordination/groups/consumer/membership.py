@@ -68,6 +68,7 @@ def take_place(it: Writing, holder: Member, member: Member) -> None:
     target = it.group.target_of(holder)
     it.remove_member(holder.member_id)
     it.put_member(member)
+    it.noted.clear()
     it.put_target(member.member_id, target)
     it.put_current(member)
 

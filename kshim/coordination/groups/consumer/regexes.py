@@ -11,12 +11,14 @@ from typing import NamedTuple
 from kshim.coordination.groups.consumer.environment import Visible
 from kshim.coordination.groups.consumer.group import ConsumerGroup
 from kshim.coordination.groups.consumer.member import Member
+from kshim.coordination.groups.consumer.recording import Cause
 from kshim.coordination.groups.consumer.refused import Refused
 from kshim.coordination.groups.consumer.searching import Search, fault_in
 from kshim.coordination.groups.consumer.subscriptions import Resolved
 from kshim.coordination.groups.consumer.targets import REFRESH_MS, assign_later, bump_if_changed
 from kshim.coordination.groups.consumer.writing import Writing
 from kshim.coordination.groups.timers import TimerKind
+from kshim.coordination.groups.trigger import Trigger
 from schemas.error_code import ErrorCode
 
 SHORTEST_REFRESH_MS = 10_000
@@ -101,6 +103,7 @@ def go_on_searching(it: Writing) -> None:
             found = frozenset(matches)
             is_bumped = is_bumped or found != (frozenset() if known is None else known.topics)
             it.put_regex(regex, Resolved(found, search.version, search.began_ms))
+    it.noted.cause = Cause(Trigger.REGEX_RESOLVED) if is_bumped else None
     if is_used and bump_if_changed(it, is_bumped):
         group.refresh_at = (it.now_ms + REFRESH_MS, group.epoch)
     assign_later(it)

@@ -90,10 +90,15 @@ def held_by(member: Member, topics: Topics) -> bytes:
 
 def as_assignment(partitions: Assignment, topics: Topics) -> bytes:
     """Partitions as SyncGroup would assign them; empty for none. Topics that are deleted are left out."""
+    named = as_partitions(partitions, topics)
+    return encode_assignment(ConsumerProtocolAssignment(assigned_partitions=named)) if named else b""
+
+
+def as_partitions(partitions: Assignment, topics: Topics) -> tuple[TopicPartition, ...]:
+    """Partitions by the names of their topics. Topics that are deleted are left out."""
     found = ((topics.with_id(topic_id), of_topic) for topic_id, of_topic in partitions.items())
-    named = tuple(
+    return tuple(
         TopicPartition(topic=topic.name, partitions=tuple(sorted(of_topic)))
         for topic, of_topic in found
         if topic is not None
     )
-    return encode_assignment(ConsumerProtocolAssignment(assigned_partitions=named)) if named else b""

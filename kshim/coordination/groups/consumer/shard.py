@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
 from kshim.coordination.decision import Caller
 from kshim.coordination.groups.classic_group import CONSUMER, ClassicGroup
@@ -16,6 +16,7 @@ from kshim.coordination.groups.consumer.heartbeat import Checked, check, heartbe
 from kshim.coordination.groups.consumer.member import JOINS, Member, MemberState
 from kshim.coordination.groups.consumer.membership import known_member
 from kshim.coordination.groups.consumer.offsets import check_commit, check_txn_commit
+from kshim.coordination.groups.consumer.recording import gives_way
 from kshim.coordination.groups.consumer.refused import LONGEST_SHOWN, Refused
 from kshim.coordination.groups.consumer.regexes import go_on_searching
 from kshim.coordination.groups.consumer.requests import DescribeConsumerGroup, MemberHeartbeat, Patience
@@ -38,6 +39,7 @@ from kshim.coordination.groups.seen import SeenGroup
 from kshim.coordination.groups.states import State
 from kshim.coordination.groups.steering_requests import ExpireMember, FenceMember, ForceRebalance
 from kshim.coordination.groups.timers import TimerKey, TimerKind, Timers
+from kshim.coordination.groups.trigger import Gone
 from kshim.coordination.groups.waiting import WaitsFor
 from schemas.error_code import ErrorCode
 from schemas.internal_topics.group_metadata_log import NO_ID, TopicId
@@ -96,6 +98,7 @@ class ConsumerShard:
                 refusal = ConsumerGroupHeartbeatResponse(error_code=ErrorCode.NOT_COORDINATOR)
                 draft.reply(parked.caller.token, refusal)
             group.parked.clear()
+            gives_way(draft, group)
             for member_id in group.members:
                 it.cancel_all(member_id)
             it.cancel(TimerKind.REGEX)
@@ -281,6 +284,7 @@ class ConsumerShard:
         members = {each.member_id: each for _, each in found if isinstance(each, Member)}
         if members:
             it = self._writing(draft, group)
+            it.noted.gone = _left(caller, found)
             fence(it, tuple(members.values()))
             self._release_changed(it)
         answers = [
@@ -354,6 +358,9 @@ class ConsumerShard:
         elif key.member_id in group.members:
             member = group.members[key.member_id]
             if _is_overdue[key.kind](member):
+                it.noted.gone = _GONE[key.kind]
+                if key.kind is TimerKind.SESSION:
+                    it.noted.heard_ms = it.now_ms - it.session_timeout_ms(member)
                 fence(it, (member,))
         self._release_changed(it)
 
@@ -420,6 +427,18 @@ def _named(group: ConsumerGroup, identity: MemberIdentity) -> Member | ErrorCode
     return holder
 
 
+def _left(caller: Caller, found: Sequence[tuple[MemberIdentity, Member | ErrorCode]]) -> Gone:
+    """How the members of a LeaveGroup go: by themselves, as they name their member ids, or by an
+    administrator.
+    """
+    by_itself = all(
+        identity.member_id and each.client_id == caller.client_id
+        for identity, each in found
+        if isinstance(each, Member)
+    )
+    return Gone.LEFT if by_itself else Gone.REMOVED
+
+
 def _always(member: Member) -> bool:
     return True
 
@@ -435,3 +454,11 @@ _is_overdue: dict[TimerKind, Callable[[Member], bool]] = {
     TimerKind.RESYNC: _always,
 }
 """By timer of a member: a function that returns True if the member is to be removed."""
+
+_GONE: dict[TimerKind, Gone] = {
+    TimerKind.SESSION: Gone.EXPIRED,
+    TimerKind.REVOCATION: Gone.UNREVOKED,
+    TimerKind.REJOIN: Gone.EVICTED,
+    TimerKind.RESYNC: Gone.SILENT,
+}
+"""By timer of a member: how it ceases to be a member."""

@@ -10,11 +10,13 @@ from kshim.coordination.groups.consumer.fencing import fence
 from kshim.coordination.groups.consumer.member import GOES_AWAY
 from kshim.coordination.groups.consumer.membership import check_holder, take_place
 from kshim.coordination.groups.consumer.partitions import HOLDS_NOTHING
+from kshim.coordination.groups.consumer.recording import Cause
 from kshim.coordination.groups.consumer.refused import Refused
 from kshim.coordination.groups.consumer.targets import assign_later, bump_if_changed
 from kshim.coordination.groups.consumer.waiting import take
 from kshim.coordination.groups.consumer.writing import Writing
 from kshim.coordination.groups.steering_requests import ExpireMember, FenceMember, ForceRebalance
+from kshim.coordination.groups.trigger import Gone, Trigger
 from schemas.error_code import ErrorCode
 from schemas.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatResponse
 
@@ -28,6 +30,7 @@ def _rebalance(it: Writing, request: ForceRebalance) -> ErrorCode:
     """Begin a new group epoch, and compute a target for it. Who has its target hears of the epoch alone."""
     if not it.group.members:
         return ErrorCode.UNKNOWN_MEMBER_ID
+    it.noted.cause = Cause(Trigger.ASKED_FOR)
     bump_if_changed(it, is_bumped=True)
     assign_later(it)
     return ErrorCode.NONE
@@ -38,6 +41,7 @@ def _expire(it: Writing, request: ExpireMember) -> ErrorCode:
     member = it.group.members.get(request.member_id)
     if member is None:
         return ErrorCode.UNKNOWN_MEMBER_ID
+    it.noted.gone, it.noted.cause = Gone.EXPIRED, Cause(Trigger.ASKED_FOR)
     fence(it, (member,))
     return ErrorCode.NONE
 

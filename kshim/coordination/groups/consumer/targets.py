@@ -23,7 +23,7 @@ def bump_if_changed(it: Writing, is_bumped: bool) -> bool:
     now = metadata_hash(it.environment.topics, it.group.subscriptions.topics())
     if not is_bumped and now == it.group.metadata_hash:
         return False
-    it.put_epoch(it.group.epoch + 1, now)
+    it.begin_epoch(now)
     return True
 
 

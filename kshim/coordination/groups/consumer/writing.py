@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 
 from kshim.coordination.groups.classic_group import ClassicGroup
+from kshim.coordination.groups.consumer import recording
 from kshim.coordination.groups.consumer.environment import Environment
 from kshim.coordination.groups.consumer.group import ConsumerGroup
 from kshim.coordination.groups.consumer.member import Member
 from kshim.coordination.groups.consumer.partitions import Assignment, to_target
+from kshim.coordination.groups.consumer.recording import Noted
 from kshim.coordination.groups.consumer.store import ConsumerGroups
 from kshim.coordination.groups.consumer.subscriptions import Resolved
 from kshim.coordination.groups.draft import Draft
@@ -57,23 +59,35 @@ class Writing:
         self.draft = draft
         self.environment = environment
         self.group = group
+        self._noted: Noted | None = None
         self.now_ms = draft.now_ms
         self.settings = draft.settings
         self.classic_groups = classic_groups
         """The classic groups of the shard by their ids; a group that is converted moves there."""
         self._groups = groups
 
+    @property
+    def noted(self) -> Noted:
+        """What this call changes of the members. Most calls change nothing, and make none."""
+        if self._noted is None:
+            self._noted = Noted()
+        return self._noted
+
     # ---- records
 
     def put_member(self, member: Member) -> None:
         """Write the subscription of a member."""
         key = ConsumerGroupMemberMetadataKey(group=self.group.group_id, member_id=member.member_id)
+        self.noted.put.append((self.group.members.get(member.member_id), member))
         self._write(key, member.to_metadata())
 
     def put_current(self, member: Member) -> None:
         """Write the epoch and the partitions of a member."""
         key = ConsumerGroupCurrentMemberAssignmentKey(group=self.group.group_id, member_id=member.member_id)
+        old = self.group.members.get(member.member_id)
         self._write(key, member.to_current())
+        recording.moves(self.draft, self.group, old, member, self.environment.topics)
+        recording.may_be_complete(self.draft, self.group)
 
     def put_target(self, member_id: str, target: Assignment) -> None:
         """Write what a member is to have."""
@@ -85,6 +99,13 @@ class Writing:
         value = ConsumerGroupMetadataValue(epoch=epoch, metadata_hash=metadata_hash)
         self._write(ConsumerGroupMetadataKey(group=self.group.group_id), value)
 
+    def begin_epoch(self, metadata_hash: int) -> None:
+        """Write the next group epoch: a rebalance begins."""
+        group = self.group
+        self.put_epoch(group.epoch + 1, metadata_hash)
+        assignor = group.subscriptions.preferred_assignor(self.environment.assignors)
+        recording.begins(self.draft, group, self.noted, self.environment.topics, assignor)
+
     def put_assignment_epoch(self, epoch: int, assigned_ms: int) -> None:
         """Write the epoch of the target, which is complete."""
         key = ConsumerGroupTargetAssignmentMetadataKey(group=self.group.group_id)
@@ -94,6 +115,8 @@ class Writing:
                 assignment_epoch=epoch, assignment_timestamp=assigned_ms
             ),
         )
+        recording.is_assigned(self.draft, self.group)
+        recording.may_be_complete(self.draft, self.group)
 
     def put_regex(self, regex: str, resolved: Resolved | None) -> None:
         """Write what a regular expression matches; None forgets it."""
@@ -115,6 +138,9 @@ class Writing:
 
     def remove_member(self, member_id: str) -> None:
         """Write the tombstones of a member."""
+        old = self.group.members.get(member_id)
+        if old is not None:
+            self.noted.removed.append(old)
         self._forget_members((member_id,), ConsumerGroupCurrentMemberAssignmentKey)
         self._forget_members((member_id,), ConsumerGroupTargetAssignmentMemberKey)
         self._forget_members((member_id,), ConsumerGroupMemberMetadataKey)
@@ -122,6 +148,7 @@ class Writing:
     def delete_group(self) -> None:
         """Write all tombstones of the group, in the order that a replay demands."""
         group, group_id = self.group, self.group.group_id
+        recording.gives_way(self.draft, group)
         member_ids = tuple(group.members)
         self._forget_members(member_ids, ConsumerGroupCurrentMemberAssignmentKey)
         self._forget_members(tuple(group.targets), ConsumerGroupTargetAssignmentMemberKey)
@@ -172,9 +199,11 @@ class Writing:
             self.cancel(kind, member_id)
 
     def restart_session(self, member: Member) -> None:
-        """Give a member a whole session from now: its own timeout if it is classic, else the group's."""
+        """Give a member a whole session from now."""
+        self.arm(TimerKind.SESSION, member.member_id, self.session_timeout_ms(member))
+
+    def session_timeout_ms(self, member: Member) -> int:
+        """A member's session timeout: its own if it is classic, else the group's."""
         if member.classic is not None:
-            timeout_ms = member.classic.session_timeout_ms
-        else:
-            timeout_ms = self.environment.configs.session_timeout_ms(self.group.group_id)
-        self.arm(TimerKind.SESSION, member.member_id, timeout_ms)
+            return member.classic.session_timeout_ms
+        return self.environment.configs.session_timeout_ms(self.group.group_id)
