@@ -60,7 +60,8 @@ class Ownership:
         if rebalance.protocol_type not in (CONSUMER, ""):
             return Effect((), (), {})
         unowned = set(self._released_ms)
-        keeps = {part.who.member_id: _keeps(part) for part in rebalance.parts.values()}
+        keep = _kept if rebalance.is_of_consumers else _keeps
+        keeps = {part.who.member_id: keep(part) for part in rebalance.parts.values()}
         for part in rebalance.parts.values():
             before = assigned(part.before)
             for partition in before:
@@ -116,6 +117,13 @@ def _keeps(part: Part) -> Partitions:
     except MalformedMessage:
         return NONE
     return partitions_of(owned)
+
+
+def _kept(part: Part) -> Partitions:
+    """The partitions that a member of a consumer group had before and after a rebalance: it had them all the
+    time.
+    """
+    return assigned(part.before) & assigned(part.after)
 
 
 def _released_ms(part: Part) -> int | None:

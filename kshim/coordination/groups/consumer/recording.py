@@ -10,8 +10,7 @@ from typing import NamedTuple
 from kshim.coordination.groups.classic_group import CONSUMER
 from kshim.coordination.groups.consumer.group import ConsumerGroup
 from kshim.coordination.groups.consumer.member import GOES_AWAY, JOINS, Member, MemberState
-from kshim.coordination.groups.consumer.partitions import Assignment, Held, size
-from kshim.coordination.groups.consumer.seen import as_partitions, held_by
+from kshim.coordination.groups.consumer.seen import held_by
 from kshim.coordination.groups.consumer.states import GroupState
 from kshim.coordination.groups.consumer.topics import Topics
 from kshim.coordination.groups.draft import Draft
@@ -26,7 +25,6 @@ from kshim.coordination.groups.rebalance_record import (
 )
 from kshim.coordination.groups.texts import joined
 from kshim.coordination.groups.trigger import Gone, Trigger
-from schemas.consumer_protocol import ConsumerProtocolSubscription, encode_subscription
 
 _CAUSES: Mapping[Gone, Trigger] = {
     Gone.LEFT: Trigger.MEMBER_LEFT,
@@ -100,18 +98,16 @@ def moves(draft: Draft, group: ConsumerGroup, old: Member | None, new: Member, t
     if record is None or new.epoch == GOES_AWAY:
         return
     part = record.parts.get(new.member_id)
+    is_same = part is None and old is not None and old.assigned == new.assigned and not old.revoking
     if part is None:
         before = b"" if old is None else held_by(old, topics)
-        part = record.parts[new.member_id] = Part(who(new), before=before, notified_ms=draft.now_ms)
+        part = record.parts[new.member_id] = Part(who(new), before, notified_ms=draft.now_ms)
     if new.epoch != record.generation or new.state is MemberState.UNREVOKED_PARTITIONS:
         return
-    if part.assigned_ms == NEVER_MS:
-        kept = {} if old is None else _both(old.assigned, new.assigned)
-        if old is not None and size(kept) < size(old.assigned) + size(old.revoking):
-            part.joined_ms = draft.now_ms
-        owned = as_partitions(kept, topics)
-        part.subscription = encode_subscription(ConsumerProtocolSubscription(owned_partitions=owned))
-    part.after, part.assigned_ms = held_by(new, topics), draft.now_ms
+    if part.assigned_ms == NEVER_MS and not is_same and old is not None and _gave_up(old, new):
+        part.joined_ms = draft.now_ms
+    part.after = part.before if is_same else held_by(new, topics)
+    part.assigned_ms = draft.now_ms
 
 
 def is_assigned(draft: Draft, group: ConsumerGroup) -> None:
@@ -173,10 +169,9 @@ def _difference(old: Member, new: Member) -> str:
     return joined([*added, *removed, *(expressions if old.regex != new.regex else ())])
 
 
-def _both(one: Held, other: Held) -> Assignment:
-    found = {
-        topic_id: frozenset(partitions.keys() & other[topic_id].keys())
-        for topic_id, partitions in one.items()
-        if topic_id in other
-    }
-    return {topic_id: partitions for topic_id, partitions in found.items() if partitions}
+def _gave_up(old: Member, new: Member) -> bool:
+    """True if the member had partitions that it has no more."""
+    return bool(old.revoking) or any(
+        not partitions.keys() <= new.assigned.get(topic_id, {}).keys()
+        for topic_id, partitions in old.assigned.items()
+    )

@@ -8,11 +8,12 @@ from kshim.coordination.groups.classic_group import CONSUMER
 from kshim.coordination.groups.consumer.environment import Environment
 from kshim.coordination.groups.consumer.group import ConsumerGroup
 from kshim.coordination.groups.consumer.member import Member
-from kshim.coordination.groups.consumer.partitions import Assignment, joined, without_epochs
+from kshim.coordination.groups.consumer.partitions import Assignment, Held, joined
 from kshim.coordination.groups.consumer.topics import Topics
 from kshim.coordination.groups.offsets import Committed
 from kshim.coordination.groups.seen import SeenGroup
 from schemas.consumer_protocol import ConsumerProtocolAssignment, TopicPartition, encode_assignment
+from schemas.mapped import Mapped
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +66,10 @@ class SeenMember:
 def see(group: ConsumerGroup, environment: Environment, node_id: int, committed: Committed) -> SeenGroup:
     """Show `group` as it is now. O(members)."""
     session_ms = environment.configs.session_timeout_ms(group.group_id)
-    topics = environment.topics
+
+    def seen(member: Member) -> SeenMember:
+        return SeenMember(member, group.target_of(member), session_ms, environment.topics)
+
     return SeenGroup(
         group_id=group.group_id,
         node_id=node_id,
@@ -74,10 +78,7 @@ def see(group: ConsumerGroup, environment: Environment, node_id: int, committed:
         protocol_type=CONSUMER,
         protocol=group.subscriptions.preferred_assignor(environment.assignors),
         leader="",
-        members=tuple(
-            SeenMember(member, group.target_of(member), session_ms, topics)
-            for member in group.members.values()
-        ),
+        members=Mapped(seen, tuple(group.members.values())),
         committed=committed,
         assignment_epoch=group.assignment_epoch,
     )
@@ -85,20 +86,15 @@ def see(group: ConsumerGroup, environment: Environment, node_id: int, committed:
 
 def held_by(member: Member, topics: Topics) -> bytes:
     """The partitions that a member has, as SyncGroup would assign them."""
-    return as_assignment(without_epochs(joined(member.assigned, member.revoking)), topics)
+    revoking = member.revoking
+    return as_assignment(joined(member.assigned, revoking) if revoking else member.assigned, topics)
 
 
-def as_assignment(partitions: Assignment, topics: Topics) -> bytes:
+def as_assignment(partitions: Assignment | Held, topics: Topics) -> bytes:
     """Partitions as SyncGroup would assign them; empty for none. Topics that are deleted are left out."""
-    named = as_partitions(partitions, topics)
-    return encode_assignment(ConsumerProtocolAssignment(assigned_partitions=named)) if named else b""
-
-
-def as_partitions(partitions: Assignment, topics: Topics) -> tuple[TopicPartition, ...]:
-    """Partitions by the names of their topics. Topics that are deleted are left out."""
-    found = ((topics.with_id(topic_id), of_topic) for topic_id, of_topic in partitions.items())
-    return tuple(
-        TopicPartition(topic=topic.name, partitions=tuple(sorted(of_topic)))
-        for topic, of_topic in found
-        if topic is not None
-    )
+    named = []
+    for topic_id, of_topic in partitions.items():
+        topic = topics.with_id(topic_id)
+        if topic is not None:
+            named.append(TopicPartition(topic=topic.name, partitions=tuple(sorted(of_topic))))
+    return encode_assignment(ConsumerProtocolAssignment(assigned_partitions=tuple(named))) if named else b""
