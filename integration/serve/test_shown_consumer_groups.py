@@ -132,7 +132,7 @@ def test_http(pair: Served) -> None:
     assert f'kshim_consumergroup_state{{{labels},state="Reconciling"}} 0.0' in metrics
     assert 'kshim_rebalances_total{cause="a member joined"}' in pair.get("/metrics")
     page = pair.get(f"/page/groups/{pair.group}")
-    for words in ("Epoch", "instance", "uniform", "Nobody waits.", "a member joined"):
+    for words in ("Epoch", "instance", "uniform", "Nobody waits.", "a member joined", "Gave up after"):
         assert words in page
 
 

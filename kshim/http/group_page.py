@@ -43,6 +43,8 @@ PART_COLUMNS = (
     *("Member", "#Heard after", "#Joined after", "#Assigned after", "#Stood still"),
     *("Before", "After"),
 )
+CONSUMERS_PART_COLUMNS = (*PART_COLUMNS[:2], "#Gave up after", *PART_COLUMNS[3:])
+"""Members of a consumer group do not join; they give up partitions."""
 OFFSET_COLUMNS = ("Topic", "#Partition", "#Committed", "#End", "#Lag")
 
 
@@ -175,13 +177,14 @@ def _rebalance(it: ShownRebalance) -> Html:
     heading = tag("h3", f"{unit} {it['generation']}: {it['cause']}")
     when = tag("p", moment(it["began_ms"]), f" · took {took}{end}", class_="when")
     story = tag("ul", *(tag("li", sentence) for sentence in it["story"]), class_="story")
-    rows = [_part_row(member, it["began_ms"]) for member in it["members"]]
-    parts = joined((table("Each member's part", PART_COLUMNS, rows), _more(it["more_members"], "members")))
+    columns = CONSUMERS_PART_COLUMNS if it.get("is_of_consumers") else PART_COLUMNS
+    rows = [_part_row(member, it["began_ms"], columns) for member in it["members"]]
+    parts = joined((table("Each member's part", columns, rows), _more(it["more_members"], "members")))
     details = tag("details", tag("summary", "Member by member"), parts)
     return tag("article", heading, when, story, details, id=anchor(it))
 
 
-def _part_row(member: ShownPart, began_ms: int) -> Html:
+def _part_row(member: ShownPart, began_ms: int, columns: Sequence[str]) -> Html:
     def after(ms: int | None) -> str:
         return "–" if ms is None else duration(max(0, ms - began_ms))
 
@@ -190,7 +193,7 @@ def _part_row(member: ShownPart, began_ms: int) -> Html:
         "tr",
         tag("th", f"{member['name']}{gone}", scope="row", data_label="Member", title=member["member_id"]),
         cell("#Heard after", after(member["notified_ms"])),
-        cell("#Joined after", after(member["joined_ms"])),
+        cell(columns[2], after(member["joined_ms"])),
         cell("#Assigned after", after(member["assigned_ms"])),
         cell("#Stood still", "–" if member["paused_ms"] is None else duration(member["paused_ms"])),
         cell("Before", partitions(member["before"], member["before_count"])),

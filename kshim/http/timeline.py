@@ -192,15 +192,16 @@ def _stripes(rows: Sequence[Row], width: int) -> Iterator[Html]:
 def _frame(band: Band, height: int) -> Iterator[Html]:
     """The frame of a rebalance's column: the generation, which links to the description, and the duration."""
     it = band.rebalance
+    unit = "epoch" if it.get("is_of_consumers") else "generation"
     took = duration(it["ended_ms"] - it["began_ms"])
     yield tag("rect", x=band.x, y=TOP, width=BAND, height=height - TOP - 4, class_="band")
     middle = band.x + BAND / 2
     yield tag(
         "a",
-        tag("text", f"generation {it['generation']}", x=middle, y=14, class_="when", text_anchor="middle"),
+        tag("text", f"{unit} {it['generation']}", x=middle, y=14, class_="when", text_anchor="middle"),
         tag("text", took, x=middle, y=31, class_="took", text_anchor="middle"),
         href=f"#{anchor(it)}",
-        aria_label=f"Generation {it['generation']}, after {took}, because {it['cause']}",
+        aria_label=f"{unit.capitalize()} {it['generation']}, after {took}, because {it['cause']}",
     )
 
 

@@ -18,6 +18,15 @@ from schemas.error_code import ErrorCode
             {"api": "Heartbeat", "error": "NOT_COORDINATOR", "group": "g", "times": 2},
             Fault(action=Error(ErrorCode.NOT_COORDINATOR), api=ApiKey.HEARTBEAT, group="g", times=2),
         ),
+        (
+            {"api": "ConsumerGroupHeartbeat", "error": "FENCED_MEMBER_EPOCH", "group": "g", "member": "m"},
+            Fault(
+                action=Error(ErrorCode.FENCED_MEMBER_EPOCH),
+                api=ApiKey.CONSUMER_GROUP_HEARTBEAT,
+                group="g",
+                member="m",
+            ),
+        ),
         ({"delay_ms": 500}, Fault(action=Delay(500))),
         ({"drop": True, "once": True}, Fault(action=Drop(), times=1)),
         ({"close": True}, Fault(action=Close(performs=False))),

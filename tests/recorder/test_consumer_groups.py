@@ -8,8 +8,8 @@ import pytest
 
 from kshim.cli.timeline import CONSUMERS_LEGEND, timeline
 from kshim.coordination.decision import Decision
-from kshim.coordination.groups.rebalance_record import Rebalance
-from kshim.coordination.groups.steering_requests import ExpireMember, ForceRebalance
+from kshim.coordination.groups.rebalance_record import Rebalance, Resumed
+from kshim.coordination.groups.steering_requests import ExpireMember, FenceMember, ForceRebalance
 from kshim.recorder.scores import scores
 from kshim.recorder.shown import ShownRebalance, shown_in_turn
 from schemas.messages.leave_group import LeaveGroupRequest, MemberIdentity
@@ -21,9 +21,11 @@ class Recorded(World):
 
     def __init__(self, **settings: Any) -> None:
         self.rebalances: list[Rebalance] = []
+        self.resumed: list[str] = []
         super().__init__(**settings)
 
     def _note(self, decision: Decision) -> None:
+        self.resumed += [str(each) for each in decision.reports if isinstance(each, Resumed)]
         self.rebalances += [each for each in decision.reports if isinstance(each, Rebalance)]
         super()._note(decision)
 
@@ -220,3 +222,15 @@ def test_a_shard_is_given_up(world: Recorded) -> None:
         each for each in world.coordinator.unload(0, world.now_ms).reports if isinstance(each, Rebalance)
     ]
     assert world.last() == ("a member joined", "", False)
+
+
+def test_a_static_member_comes_back(world: Recorded) -> None:
+    world.enter("a", "foo", instance_id="i")
+    world.heartbeat("a", -2, instance_id="i")
+    assert not world.resumed
+    world.enter("b", "foo", instance_id="i")
+    line = "group g: static member i came back as b, previously a; no rebalance was needed"
+    assert world.resumed == [line]
+    world.ask(FenceMember(G, "i"))
+    assert world.resumed[1:] == [line.replace("as b", "as id-1").replace("previously a", "previously b")]
+    assert [each.trigger for each in world.rebalances] == ["a member joined"]

@@ -19,6 +19,7 @@ from kshim.coordination.groups.consumer.membership import (
 )
 from kshim.coordination.groups.consumer.partitions import HOLDS_NOTHING, Held
 from kshim.coordination.groups.consumer.reconciliation import Owned
+from kshim.coordination.groups.consumer.recording import resumes
 from kshim.coordination.groups.consumer.refused import Refused
 from kshim.coordination.groups.consumer.regexes import Searched, change_regex, check_regex, maybe_search
 from kshim.coordination.groups.consumer.targets import assign, refresh, take_step
@@ -78,7 +79,10 @@ def heartbeat(
     old, new, replaced, owned = checked
     if replaced is not None:
         take_place(it, replaced, old)
+    epoch = it.group.epoch
     has_new_subscription = subscribe(it, old, new, visible)
+    if replaced is not None and it.group.epoch == epoch:
+        resumes(it.draft, it.group, replaced, new)
     assign(it)
     reached = take_step(it, new, owned, has_new_subscription)
     it.restart_session(reached)

@@ -21,6 +21,7 @@ from kshim.coordination.groups.rebalance_record import (
     Part,
     Rebalance,
     RebalanceBegan,
+    Resumed,
     Who,
 )
 from kshim.coordination.groups.texts import joined
@@ -108,6 +109,11 @@ def moves(draft: Draft, group: ConsumerGroup, old: Member | None, new: Member, t
         part.joined_ms = draft.now_ms
     part.after = part.before if is_same else held_by(new, topics)
     part.assigned_ms = draft.now_ms
+
+
+def resumes(draft: Draft, group: ConsumerGroup, old: Member, new: Member) -> None:
+    """A static member has come back under another id, and nothing else changes."""
+    draft.report(Resumed(group.group_id, old.member_id, who(new)))
 
 
 def is_assigned(draft: Draft, group: ConsumerGroup) -> None:

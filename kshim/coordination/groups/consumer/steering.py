@@ -10,7 +10,7 @@ from kshim.coordination.groups.consumer.fencing import fence
 from kshim.coordination.groups.consumer.member import GOES_AWAY
 from kshim.coordination.groups.consumer.membership import check_holder, take_place
 from kshim.coordination.groups.consumer.partitions import HOLDS_NOTHING
-from kshim.coordination.groups.consumer.recording import Cause
+from kshim.coordination.groups.consumer.recording import Cause, resumes
 from kshim.coordination.groups.consumer.refused import Refused
 from kshim.coordination.groups.consumer.targets import assign_later, bump_if_changed
 from kshim.coordination.groups.consumer.waiting import take
@@ -60,6 +60,7 @@ def _fence(it: Writing, request: FenceMember) -> ErrorCode:
     away = replace(holder, member_id=member_id, epoch=GOES_AWAY, revoking=HOLDS_NOTHING)
     take_place(it, holder, away)
     it.restart_session(away)
+    resumes(it.draft, it.group, holder, away)
     if parked is not None:
         it.draft.reply(parked.caller.token, _fenced(it, holder.member_id, instance_id))
     return ErrorCode.NONE
