@@ -42,6 +42,7 @@ PAIRS: Mapping[str, Mapping[str, str]] = {
     "plain": {**FOR_GOOD, DELAY_MS: "0"},
     "delayed": {**FOR_GOOD, DELAY_MS: "3000"},
     "small": {**FOR_GOOD, DELAY_MS: "0", "group.max.size": "2"},
+    "members": {DELAY_MS: "0", "group.consumer.assignment.interval.ms": "0"},
     "alone": {DELAY_MS: "0"},  # for tools, which list all groups and all configs that are set
 }
 """The settings of both servers, by the name that a history uses for the pair."""
