@@ -97,7 +97,7 @@ def test_a_started_server_listens_and_answers() -> None:
     assert (port, interface) == (9092, "127.0.0.1")
     connection, transport = connect(reactor)
     connection.dataReceived(frame(API_VERSIONS_V9))
-    assert transport.value() == frame(bytes.fromhex("00000007002300000001001200000004"))
+    assert transport.value() == frame(bytes.fromhex("00000007002300000001001200000005"))
     assert store.history == ["open"]
 
 
