@@ -87,7 +87,7 @@ def asking(class_path: str, server: Server, topic: str, tmp_path: Path) -> Askin
 
 
 def test_three_brokers_as_tools_see_them(server: Server, asking: Asking, topic: str) -> None:
-    too_many = "cannot be reached because only 3 broker(s) are registered."
+    too_many = "cannot be reached because only 3 broker(s) are registered"
     assert too_many in asking.create("--partitions", "1", "--replication-factor", "4")[1]
     assert asking.create("--replica-assignment", "1:2:3,2:3:1,3:1:2") == (0, "Created topic TOPIC.\n")
     asking.reassign("--execute", p2=[3])
