@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 import pytest
 from confluent_kafka import Consumer, Producer
 
+from integration.apache_kafka.jars import VERSION
 from integration.java.tool import Tool
 from integration.support.awaiting import wait_until
 from integration.support.ports import Slot
@@ -73,7 +74,7 @@ def test_a_java_client(misplaced: Server, nowhere: str, run_tool: Callable[..., 
     group = ("--group-id", "lost") if name == "VerifiableConsumer" else ()
     run_tool(name, "--bootstrap-server", misplaced.bootstrap, "--topic", "t", *group)
     line = warning(misplaced)
-    assert "apache-kafka-java 4.2.0" in line
+    assert f"apache-kafka-java {VERSION}" in line
     assert re.search(expected(nowhere), line), line
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Consumer, KafkaError
 
+from integration.apache_kafka.jars import VERSION
 from integration.java.tool import run_to_end
 from integration.mistakes.conftest import TIMEOUT_S, Told
 from integration.support.awaiting import wait_until
@@ -49,7 +50,7 @@ def test_a_java_consumer_with_the_consumer_protocol(
     status, said = run_to_end(class_path, "ConsumerPerformance", *connect, *read)
     assert status == 1
     assert "Set group.protocol=classic on the consumer configs" in said
-    assert "apache-kafka-java 4.2.0" in told(Mistake.CONSUMER_PROTOCOL, GROUP)
+    assert f"apache-kafka-java {VERSION}" in told(Mistake.CONSUMER_PROTOCOL, GROUP)
 
 
 def test_a_java_consumer_of_a_share_group(own_server: Server, class_path: str, told: Told) -> None:

@@ -68,6 +68,8 @@ class Members:
 
         def is_settled() -> bool:
             owned = [tuple(each) for driver in self.drivers.values() for each in driver.assignment(name="c")]
+            if not owned:  # the group may not exist yet
+                return False
             known = self.server.why(GROUP)
             is_stable = known["now"]["state"] == "Stable" and not known["now"]["because"]
             return is_stable and len(owned) == len(set(owned)) == partitions

@@ -166,18 +166,13 @@ def test_the_consumer_protocol(
     new_topic: Callable[..., str],
     producer: Producer,
     group_id: str,
-    is_kshim: bool,
 ) -> None:
-    """KIP-848, which kshim does not serve, and says so (docs/differences.md)."""
+    """KIP-848."""
     topic = new_topic()
     send(producer, topic, b"1")
     consumer = new_consumer(group_id, group_protocol="consumer")
     consumer.subscribe([topic])
-    if is_kshim:
-        message = wait_until(lambda: consumer.poll(0.1), ANSWER_S, "an error")
-        assert name_of(message.error()) == "_FATAL"
-    else:
-        assert [message.value() for message in receive(consumer, 1)] == [b"1"]
+    assert [message.value() for message in receive(consumer, 1)] == [b"1"]
 
 
 def refusal_of_sharing(sharing: Any) -> str:
