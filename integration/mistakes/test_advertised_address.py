@@ -53,12 +53,15 @@ def expected(nowhere: str) -> str:
 
 
 def test_a_producer_of_librdkafka(misplaced: Server, nowhere: str) -> None:
-    producer = Producer({"bootstrap.servers": misplaced.bootstrap, "client.id": "lost"})
-    producer.produce("t", b"v")
+    """A producer now and then gives up its bootstrap connection, asks no more, and cannot be noticed."""
+    producers = [Producer({"bootstrap.servers": misplaced.bootstrap, "client.id": "lost"}) for _ in range(6)]
+    for producer in producers:
+        producer.produce("t", b"v")
     line = warning(misplaced)
     assert "(client_id 'lost', confluent-kafka-python " in line
     assert re.search(expected(nowhere), line), line
-    producer.purge()
+    for producer in producers:
+        producer.purge()
 
 
 def test_a_consumer_of_librdkafka(misplaced: Server, nowhere: str) -> None:
