@@ -49,7 +49,7 @@ class BrokerConfig(Definition):
     """The resources at which it may be changed while the broker runs (KIP-226)."""
 
     def fault(self, text: str) -> str:
-        """What is wrong with `text` as a value that is set at run time; "" if nothing."""
+        """The fault in `text` as a value that is set at run time; "" if there is none."""
         items = java.items(java.trim(text)) if self.type is ConfigType.LIST else []
         if len(set(items)) < len(items) and not self.repeats:
             return f"Configuration '{self.name}' values must not be duplicated."

@@ -26,7 +26,7 @@ class Found(NamedTuple):
     """A request that both releases answered, and both answers."""
 
     name: str
-    """Of the request."""
+    """The name of the request."""
     version: int
     old: Any
     new: Any

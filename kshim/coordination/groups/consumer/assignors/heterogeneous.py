@@ -20,7 +20,7 @@ _NOBODY = -1
 
 
 def assign_unlike(group: GroupSpec) -> dict[str, Assignment]:
-    """See the module."""
+    """Assign partitions to members with different subscriptions, by the rules above."""
     work = _Work(group)
     if not work.subscribers:
         return {}

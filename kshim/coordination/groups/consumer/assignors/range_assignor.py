@@ -15,7 +15,7 @@ from schemas.internal_topics.group_metadata_log import TopicId
 
 
 def assign_ranges(group: GroupSpec) -> dict[str, Assignment]:
-    """See the module."""
+    """Assign each topic's partitions in ranges, by the rules above."""
     target: dict[str, dict[TopicId, frozenset[int]]] = {member_id: {} for member_id in group.members}
     subscribers: defaultdict[TopicId, list[str]] = defaultdict(list)
     for member_id, member in sorted(group.members.items(), key=_place):

@@ -1,4 +1,4 @@
-"""What an assignor is given, and how it fails."""
+"""The input of an assignor, and its error."""
 
 from __future__ import annotations
 
