@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import socket
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -52,6 +51,8 @@ def short_path(path: Path) -> Iterator[str]:
     if len(bytes(path)) <= _MAX_SOCKET_NAME_BYTES:
         yield str(path)
         return
+    import tempfile
+
     with tempfile.TemporaryDirectory(prefix="kshim-") as directory:
         alias = Path(directory) / "d"
         alias.symlink_to(path.parent.absolute())

@@ -124,6 +124,9 @@ class Connection(Protocol):
 
     def _received(self) -> None:
         self.active_at = self.shared.clock.seconds()
+        state = self._reading.state
+        if state is not State.READING and state not in ENDED:
+            self._reading.pause()  # it stands in line, and sends more
         self._read_ahead()
         if self._cut_bytes or self._frames.cut_bytes:
             self._count_cut()
@@ -270,7 +273,7 @@ class Connection(Protocol):
 
     def _stand_in_line(self, *, is_fresh: bool) -> None:
         """Wait until others have had their turn, then read on."""
-        self._reading.wait(Wait.ROUND)
+        self._reading.stand_in_line()
         self.shared.rounds.stand_in_line(self._take_turn, is_fresh=is_fresh)
 
     def _take_turn(self) -> None:

@@ -20,7 +20,10 @@ class Transport(Protocol):
 class Reading:
     """The state of one connection. Requests are read only in READING."""
 
-    __slots__ = ("_clock", "_mute_timer", "_read_ahead", "_replies", "_transport", "_waits", "state")
+    __slots__ = (
+        *("_clock", "_is_paused", "_mute_timer", "_read_ahead", "_replies", "_transport", "_waits"),
+        "state",
+    )
 
     def __init__(
         self, transport: Transport, clock: TimerClock, replies: Replies, read_ahead: Callable[[], None]
@@ -32,18 +35,27 @@ class Reading:
         self._read_ahead = read_ahead
         self._waits: set[Wait] = set()
         self._mute_timer: Timer | None = None  # set while the client is beyond a quota
+        self._is_paused = False
         self.state = State.READING
 
     def happens(self, event: Event) -> None:
-        """Change the state as `NEXT` says; the transport reads only while requests are read."""
+        """Change the state as `NEXT` says, and pause the transport when requests are no longer read."""
         before = self.state
         after = self.state = NEXT[before].get(event, before)
         self._replies.is_stalled = after is State.STALLED
         if after is before or after is State.CLOSING or after is State.LOST:
             return
         if after is State.READING:
-            self._transport.resumeProducing()
+            if self._is_paused:
+                self._is_paused = False
+                self._transport.resumeProducing()
         elif before is State.READING:
+            self.pause()
+
+    def pause(self) -> None:
+        """Receive nothing more until requests are read again."""
+        if not self._is_paused:
+            self._is_paused = True
             self._transport.pauseProducing()
 
     def look_for_room(self) -> None:
@@ -55,6 +67,13 @@ class Reading:
         """Read no requests until `go_on` is called with the same reason."""
         self._waits.add(reason)
         self.happens(Event.FILLS)
+
+    def stand_in_line(self) -> None:
+        """Read no requests until `go_on(Wait.ROUND)`. The transport is not paused before more bytes arrive:
+        most clients wait for an answer, and to pause and resume costs as much as to answer.
+        """
+        self._waits.add(Wait.ROUND)
+        self.state = NEXT[self.state][Event.FILLS]
 
     def go_on(self, reason: Wait) -> None:
         """Read again, unless there is another reason to wait."""

@@ -7,7 +7,13 @@ from enum import Enum
 from typing import Final
 
 
-class State(Enum):
+class _Known(Enum):
+    """An enumeration whose members are found in dicts and sets without a call of Python code."""
+
+    __hash__ = object.__hash__
+
+
+class State(_Known):
     """The state of a connection. The values are the words of docs/architecture.md."""
 
     READING = "requests are read ahead of their replies"
@@ -22,7 +28,7 @@ class State(Enum):
     LOST = "the client is gone"
 
 
-class Wait(Enum):
+class Wait(_Known):
     """The reasons why a FULL connection reads no requests, besides the requests in flight."""
 
     TURN = "connections that came before it are admitted first, at a limited rate"
@@ -33,7 +39,7 @@ class Wait(Enum):
     CLOSE = "it is refused, and will be closed after a delay"
 
 
-class Event(Enum):
+class Event(_Known):
     """An event that moves a connection to another state."""
 
     FILLS = "the limit is reached"

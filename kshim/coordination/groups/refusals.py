@@ -7,7 +7,6 @@ REBALANCE_IN_PROGRESS, because clients give up on COORDINATOR_LOAD_IN_PROGRESS.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 from kshim.coordination.decision import Caller
@@ -226,8 +225,8 @@ _NOT_HERE = frozenset(
     }
 )
 _WITHOUT_CONTENT: dict[type, Callable[[Any], object]] = {
-    JoinGroupRequest: lambda it: replace(it, protocols=()),
-    SyncGroupRequest: lambda it: replace(it, assignments=()),
+    JoinGroupRequest: lambda it: JoinGroupRequest(group_id=it.group_id, member_id=it.member_id),
+    SyncGroupRequest: lambda it: SyncGroupRequest(group_id=it.group_id, member_id=it.member_id),
 }
 _REFUSALS: dict[type, Callable[[Any, Caller, ErrorCode], object]] = {
     JoinGroupRequest: _join_group,
