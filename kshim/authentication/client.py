@@ -14,13 +14,8 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Final, Protocol
 
-from kshim.authentication.scram_credential import (
-    ScramMechanism,
-    client_proof,
-    new_credential,
-    salted_password,
-    server_signature,
-)
+from kshim.authentication.scram_credential import ScramMechanism
+from kshim.authentication.scram_keys import client_proof, new_credential, salted_password, server_signature
 from kshim.configs.values import Secret
 
 MIN_ITERATIONS: Final = 4096

@@ -20,7 +20,8 @@ from kshim.authentication.mechanism import (
     text_of,
 )
 from kshim.authentication.plain import FOR_ANOTHER
-from kshim.authentication.scram_credential import ScramCredential, ScramMechanism, proves, server_signature
+from kshim.authentication.scram_credential import ScramCredential, ScramMechanism
+from kshim.authentication.scram_keys import proves, server_signature
 
 MOST_BYTES = 16 * 1024
 """Most bytes of a message. Real ones have some hundreds."""

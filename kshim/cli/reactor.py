@@ -2,7 +2,8 @@
 
 Twisted imports OpenSSL for TLS, http.cookiejar only to name it, and asyncio for its futures. These import
 urllib, http, email and ssl. Together they take up to a third of the start-up time, and of the memory after
-the start.
+the start. The construct library imports pdb for its debugger, and for its compiler hashlib,
+which loads OpenSSL. kshim imports hashlib in the functions that hash.
 """
 
 from __future__ import annotations
@@ -17,16 +18,24 @@ from typing import Any
 
 
 def import_reactor() -> Any:
-    """Return the global reactor. This imports nearly all of Twisted that the server needs."""
+    """Return the global reactor. This imports nearly all of Twisted and construct that the server needs."""
     with without_unused():
         from twisted.internet import reactor
+
+        import_module("schemas.primitives")
     return reactor
 
 
 def without_unused() -> AbstractContextManager[None]:
     """Make imports of the modules that kshim does not use give stand-ins, within the block."""
     return _standing_in(
-        {"OpenSSL": None, "http.cookiejar": ModuleType("http.cookiejar"), "asyncio": _Asyncio("asyncio")}
+        {
+            "OpenSSL": None,
+            "http.cookiejar": ModuleType("http.cookiejar"),
+            "hashlib": ModuleType("hashlib"),
+            "pdb": ModuleType("pdb"),
+            "asyncio": _Asyncio("asyncio"),
+        }
     )
 
 

@@ -35,6 +35,9 @@ def run_with(
 
     end_with_stdin: True to end the server when standard input ends, too. warnings: lines for the log.
     """
+    from kshim.cli import collector
+
+    collector.defer()
     from kshim.cli import logs
     from kshim.configs.reading import ConfigError, new_config
 
@@ -50,9 +53,6 @@ def run_with(
 
 def run(config: Config, *, end_with_stdin: bool = False) -> int:
     """Run a server in the global reactor until SIGINT or SIGTERM. Returns the exit status."""
-    from kshim.cli import collector
-
-    collector.defer()
     from kshim.cli.reactor import import_reactor
 
     reactor: Reactor = import_reactor()

@@ -9,13 +9,8 @@ from typing import TYPE_CHECKING, NamedTuple, TextIO
 
 import click
 
-from kshim.authentication.scram_credential import (
-    MAX_ITERATIONS,
-    MIN_ITERATIONS,
-    ScramMechanism,
-    new_salt,
-    salted_password,
-)
+from kshim.authentication.scram_credential import MAX_ITERATIONS, MIN_ITERATIONS, ScramMechanism
+from kshim.authentication.scram_keys import new_salt, salted_password
 from kshim.cli.asking import of_server
 from kshim.cli.lines import print_line
 from kshim.cli.tables import print_table

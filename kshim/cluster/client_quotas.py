@@ -7,7 +7,6 @@ those of addresses, which limit connections.
 
 from __future__ import annotations
 
-import hashlib
 import ipaddress
 import json
 import math
@@ -194,7 +193,9 @@ def _matches(component: Component, name: str | None) -> bool:
 
 def stored_key(entity: Entity) -> bytes:
     """A key of fixed length for an entity, whose names may be long."""
-    return hashlib.sha256(json.dumps(entity).encode()).hexdigest().encode()
+    from hashlib import sha256
+
+    return sha256(json.dumps(entity).encode()).hexdigest().encode()
 
 
 def encode_quotas(entity: Entity, quotas: Mapping[str, float]) -> bytes | None:

@@ -9,12 +9,7 @@ from typing import TYPE_CHECKING
 
 from twisted.internet.defer import Deferred
 
-from kshim.authentication.scram_credential import (
-    MIN_ITERATIONS,
-    ScramCredential,
-    ScramMechanism,
-    invented_credential,
-)
+from kshim.authentication.scram_credential import MIN_ITERATIONS, ScramCredential, ScramMechanism
 from kshim.cluster.keys import SCRAM_CREDENTIALS, SCRAM_SECRET
 from kshim.cluster.scram_users import (
     Outcomes,
@@ -50,6 +45,8 @@ class KnownUsers:
 
         So a client cannot find out that the user does not exist.
         """
+        from kshim.authentication.scram_keys import invented_credential
+
         if mechanism not in self._iterations:
             of_users = (each.iterations for (_, of), each in self.credentials.items() if of is mechanism)
             common = Counter(of_users).most_common(1)

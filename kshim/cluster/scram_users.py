@@ -6,7 +6,6 @@ two mechanisms.
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Container, Iterable, Mapping
 from typing import NamedTuple
@@ -16,7 +15,6 @@ from kshim.authentication.scram_credential import (
     MIN_ITERATIONS,
     ScramCredential,
     ScramMechanism,
-    new_credential,
 )
 from kshim.cluster.checks import Refusal
 from schemas.error_code import ErrorCode
@@ -52,6 +50,8 @@ class Upsertion(NamedTuple):
 
     def credential(self, mechanism: ScramMechanism) -> ScramCredential:
         """The credential to keep for the user."""
+        from kshim.authentication.scram_keys import new_credential
+
         return new_credential(mechanism, self.salted_password, self.salt, self.iterations)
 
     def __repr__(self) -> str:
@@ -97,6 +97,8 @@ def _refusal(change: ScramChange, known: Container[User]) -> Refusal | None:
 
 def stored_key(user: User) -> bytes:
     """A key of bounded length for a user, whose name may be long."""
+    import hashlib
+
     name, mechanism = user
     digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()
     return b"%d/%s" % (mechanism.number, digest.encode())

@@ -42,7 +42,7 @@ def _assignors(text: str) -> str:
     return ",".join(names)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, init=False, eq=False, repr=False)
 class ConsumerGroupsProperties(UpstreamGroupsProperties):
     """The part of Config about groups of the consumer protocol."""
 

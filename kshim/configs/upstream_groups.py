@@ -36,7 +36,7 @@ def _replicas(text: str) -> int:
     return value
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, init=False, eq=False, repr=False)
 class UpstreamGroupsProperties(TlsProperties):
     """The table of properties, a base of `Config`."""
 

@@ -10,7 +10,6 @@ no records left. A batch without records stays if it is the last of its producer
 """
 
 from collections.abc import Iterable
-from hashlib import blake2b
 
 from kshim.storage.interfaces import Compaction
 from kshim.storage.producers import Aborted, Producers
@@ -182,4 +181,6 @@ def _last_offsets(batch: memoryview) -> dict[bytes, int]:
 
 def _digest(key: bytes) -> bytes:
     """16 bytes for a key of any length, as in Kafka's offset map."""
+    from hashlib import blake2b
+
     return blake2b(key, digest_size=16).digest()

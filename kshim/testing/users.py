@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from kshim.authentication.scram_credential import MIN_ITERATIONS, ScramMechanism, new_salt, salted_password
+from kshim.authentication.scram_credential import MIN_ITERATIONS, ScramMechanism
+from kshim.authentication.scram_keys import new_salt, salted_password
 
 LISTENER = "SASL_PLAINTEXT"
 MECHANISMS = ("PLAIN", *(each.value for each in ScramMechanism))

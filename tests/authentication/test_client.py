@@ -10,7 +10,8 @@ from kshim.authentication.oauthbearer import OAuthBearer as OAuthBearerServer
 from kshim.authentication.plain import Plain as PlainServer
 from kshim.authentication.scram import Keys
 from kshim.authentication.scram import Scram as ScramServer
-from kshim.authentication.scram_credential import ScramMechanism, new_credential, salted_password
+from kshim.authentication.scram_credential import ScramMechanism
+from kshim.authentication.scram_keys import new_credential, salted_password
 from kshim.authentication.tokens import ClaimRules, unsecured_claims
 from kshim.authentication.unsecured_token import new_token
 from kshim.configs.values import Secret

@@ -10,14 +10,8 @@ import pytest
 from kshim.authentication.mechanism import Answer, AuthenticationFailed, Login, Unreadable
 from kshim.authentication.plain import FOR_ANOTHER
 from kshim.authentication.scram import Keys, Scram
-from kshim.authentication.scram_credential import (
-    ScramCredential,
-    ScramMechanism,
-    invented_credential,
-    new_credential,
-    new_salt,
-    salted_password,
-)
+from kshim.authentication.scram_credential import ScramCredential, ScramMechanism
+from kshim.authentication.scram_keys import invented_credential, new_credential, new_salt, salted_password
 
 NONCE, SERVER_NONCE = "rOprNGfwEbeRWgbNEkqO", "%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0"
 SALT = base64.b64decode("W22ZaJ0SNY7soEsUEjb6gQ==")

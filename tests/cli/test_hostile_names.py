@@ -18,7 +18,7 @@ from kshim.cli import check as check_command
 from kshim.cli.main import COMMANDS, commands
 from kshim.cli.tables import print_table
 from kshim.control.client import ControlError
-from kshim.control.socket import _Requests
+from kshim.control.connection import Connection
 from kshim.recorder.one_line import CONTROLS
 from schemas.api_key import ApiKey
 from schemas.error_code import ErrorCode
@@ -119,7 +119,7 @@ class World:
 
     def ask(self, path: Path, command: str, *arguments: Any) -> Any:
         """An answer of the control socket. `events` without events waits for ever: it ends with Ctrl-C."""
-        requests = _Requests(self.kshim.facts.commands).buildProtocol(None)
+        requests = Connection(self.kshim.facts.commands)
         transport = StringTransport()
         requests.makeConnection(transport)
         requests.lineReceived(json.dumps([command, arguments]).encode())

@@ -14,8 +14,8 @@ from twisted.internet.testing import StringTransport
 from twisted.python.failure import Failure
 
 from kshim.control.commands import Command
+from kshim.control.connection import Connection
 from kshim.control.long import PIECE_BYTES, RUN, Long, in_order, pieces
-from kshim.control.socket import _Requests
 from kshim.turns import Turn
 from kshim.turns.rounds import Rounds
 from kshim.turns.slices import Slices
@@ -42,7 +42,7 @@ class Other:
 
     def __init__(self, result: Long) -> None:
         self.transport = StringTransport()
-        self.request = _Requests({"ask": Command(lambda: result)}).buildProtocol(None)
+        self.request = Connection({"ask": Command(lambda: result)})
         self.request.makeConnection(self.transport)
         self.request.lineReceived(b'["ask", []]')
 
@@ -64,7 +64,7 @@ async def _one(value: Long) -> AsyncIterator[Long]:
 
 def test_little_is_sent_to_another_process_that_does_not_read() -> None:
     transport = Full()
-    request = _Requests({"ask": Command(lambda: Long({}, {"rows": rows(10_000)}))}).buildProtocol(None)
+    request = Connection({"ask": Command(lambda: Long({}, {"rows": rows(10_000)}))})
     request.makeConnection(transport)
     request.lineReceived(b'["ask", []]')
     turns = 0

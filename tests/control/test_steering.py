@@ -10,8 +10,8 @@ from twisted.internet.defer import fail
 from twisted.internet.testing import StringTransport
 
 from kshim.control.client import short_path
+from kshim.control.connection import Connection
 from kshim.control.groups import GroupSteering
-from kshim.control.socket import _Requests
 from kshim.network.listeners import CannotListen
 from kshim.storage.interfaces import StorageError
 from tests.api.harness import result
@@ -125,7 +125,7 @@ def test_a_picture_of_the_cluster(world: World) -> None:
 
 
 def ask(world: World, *lines: bytes) -> list[Any]:
-    request = _Requests(world.steering.commands()).buildProtocol(None)
+    request = Connection(world.steering.commands())
     transport = StringTransport()
     request.makeConnection(transport)
     request.dataReceived(b"".join(line + b"\n" for line in lines))

@@ -11,7 +11,7 @@ from twisted.internet.testing import StringTransport
 from twisted.protocols.basic import LineOnlyReceiver
 
 from kshim.control.commands import Commands
-from kshim.control.socket import _Requests
+from kshim.control.connection import Connection
 from tests.control.steered import World
 from tests.faults import world as faults
 from tests.fuzz.target import Target
@@ -41,9 +41,9 @@ def _commands() -> Commands:
 
 def _read(data: bytes) -> tuple[list[bytes], bool]:
     """The replies, and whether the connection was closed."""
-    request = _Requests(_commands()).buildProtocol(None)
+    request = Connection(_commands())
     transport = StringTransport()
-    errors, logger = _Errors(), logging.getLogger("kshim.control.socket")
+    errors, logger = _Errors(), logging.getLogger("kshim.control.connection")
     propagates, logger.propagate = logger.propagate, False
     logger.addHandler(errors)
     try:

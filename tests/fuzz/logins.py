@@ -12,11 +12,8 @@ from kshim.authentication.mechanism import Answer, AuthenticationFailed, Unreada
 from kshim.authentication.oauthbearer import OAuthBearer
 from kshim.authentication.plain import Plain
 from kshim.authentication.scram import Keys, Scram
-from kshim.authentication.scram_credential import (
-    ScramMechanism,
-    new_credential,
-    salted_password,
-)
+from kshim.authentication.scram_credential import ScramMechanism
+from kshim.authentication.scram_keys import new_credential, salted_password
 from kshim.authentication.tokens import ClaimRules, unsecured_claims
 from kshim.configs.jaas import LoginModule, parse_jaas
 from tests.fuzz.target import Target

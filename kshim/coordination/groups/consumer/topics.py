@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from functools import lru_cache
-from hashlib import blake2b
 from typing import NamedTuple, Protocol
 
 from schemas.internal_topics.group_metadata_log import TopicId
@@ -65,10 +64,14 @@ def metadata_hash(topics: Topics, names: Iterable[str]) -> int:
     found = [topic for name in sorted(names) if (topic := topics.named(name)) is not None]
     if not found:
         return 0
+    from hashlib import blake2b
+
     both = blake2b(b"".join(map(_digest, found)), digest_size=8)
     return int.from_bytes(both.digest(), signed=True)
 
 
 @lru_cache(maxsize=4096)
 def _digest(topic: Topic) -> bytes:
+    from hashlib import blake2b
+
     return blake2b(repr(topic).encode(errors="surrogatepass"), digest_size=16).digest()
