@@ -42,8 +42,9 @@ COMMAND = "benchmarks"
 )
 @click.option(
     "--flush",
-    type=click.Choice(["commit", "os", "both"]),
-    help="kshim's flush.policy; by default both where records are written, else commit.",
+    type=click.Choice(["commit", "os", "memory", "both", "all"]),
+    help="kshim's flush.policy, or memory: nothing is written. By default both policies where records are "
+    "written, else commit; all adds memory to both.",
 )
 @click.option("--json", "json_file", type=click.Path(path_type=Path), help="Write every round's figures.")
 @click.option("--plot", "plot_file", type=click.Path(path_type=Path), help="Draw the ratios, as SVG or PNG.")

@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from typing import Any, Literal
 
 from benchmarks.raw import SOFTWARE
-from benchmarks.servers import APACHE_KAFKA, KSHIM, Settings
+from benchmarks.servers import APACHE_KAFKA, KSHIM, MEMORY, Settings
 
 Servers = Literal["shared", "new", "own", "alone"]
 """`shared`: every side's server runs as long as the case; `new`: one for each round; `own`: the case starts
@@ -16,6 +16,7 @@ what it needs itself; `alone`: so does a module of `alone/`, for all sides, and 
 
 BOTH = ("commit", "os")
 """kshim syncs before it acknowledges, or leaves that to the system, as Apache Kafka does."""
+ALL = (*BOTH, MEMORY)
 ROUND_TRIPS = {
     "1 x 1": {"connections": 1, "depth": 1},
     "8 x 16": {"connections": 8, "depth": 16},
@@ -129,6 +130,7 @@ CASES = {
         "records a second that librdkafka consumes",
         "loads.records:consume",
         RECORDS,
+        flush=BOTH,
         needs=("confluent_kafka",),
     ),
     "produce-sync": Case(
@@ -142,6 +144,12 @@ CASES = {
         "loads.latency:tail",
         flush=BOTH,
         needs=("confluent_kafka",),
+    ),
+    "disk": Case(
+        "a plain append to a file, and fdatasync, on the disk of each server in its turn",
+        "loads.disk:disk",
+        {"300 B": {"append_bytes": 300}, "64 KB": {"append_bytes": 65_536}},
+        servers="own",
     ),
     "groups": Case(
         "what groups of ten members cost that send a Heartbeat every 3 s",

@@ -9,9 +9,10 @@ from pathlib import Path
 from benchmarks.comparing import Spread, ratios, spread
 from benchmarks.reporting import peer_of
 from benchmarks.running import Series
+from benchmarks.servers import MEMORY
 
 FORMATS = (".svg", ".png")
-COLOURS = {"commit": "#3b6ea5", "os": "#9dbbd8"}
+COLOURS = {"commit": "#3b6ea5", "os": "#9dbbd8", "memory": "#c9c9c9"}
 TICKS = (1, 2, 5)
 BAR_INCHES, MARGIN_INCHES, WIDTH_INCHES = 0.24, 1.3, 9.0
 
@@ -76,6 +77,11 @@ def draw(path: Path, drawn: Sequence[Bar], peer: str) -> None:
     shown = [flush for flush in COLOURS if any(flush == each for _, each, _ in drawn)]
     handles = [Patch(color=COLOURS[flush]) for flush in shown]
     if handles:
-        axes.legend(handles, [f"flush.policy={flush}" for flush in shown], fontsize=8, loc="lower right")
+        axes.legend(
+            handles,
+            [":memory:" if flush == MEMORY else f"flush.policy={flush}" for flush in shown],
+            fontsize=8,
+            loc="lower right",
+        )
     figure.tight_layout()
     figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)

@@ -12,7 +12,7 @@ from pathlib import Path
 from rich.console import Console
 
 from benchmarks import flames
-from benchmarks.cases import BOTH, Case
+from benchmarks.cases import ALL, BOTH, Case
 from benchmarks.generator import GeneratorFailed, Load, find, generate
 from benchmarks.processor import Measured, memory_mib, reset_peak
 from benchmarks.servers import KSHIM, UPSTREAM, Side, Target, all_serving
@@ -41,7 +41,7 @@ class Plan:
     peer: str = ""
     """`apache-kafka`, `upstream`, an address, or "" to compare with nobody."""
     flush: str = ""
-    """`commit`, `os` or `both`; "": both where it matters."""
+    """`commit`, `os`, `memory`, `both` or `all`; "": commit and os where it matters."""
     rounds: int = 3
     seconds: float = 3.0
     load: str = ""
@@ -54,7 +54,7 @@ class Plan:
         """kshim, once or with both ways to flush, then the peer."""
         if self.peer == UPSTREAM:
             return [Side(KSHIM, is_in_front=True), Side(UPSTREAM)]
-        policies = {"": case.flush, "both": BOTH}
+        policies = {"": case.flush, "both": BOTH, "all": ALL if case.flush == BOTH else case.flush}
         ours = [Side(KSHIM, flush) for flush in policies.get(self.flush, (self.flush,))]
         return [*ours, Side(self.peer)] if self.peer else ours
 

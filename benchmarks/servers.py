@@ -18,6 +18,8 @@ from pathlib import Path
 from integration import apache_kafka
 
 ROOT = Path(__file__).parents[1]
+MEMORY = "memory"
+"""In place of a flush.policy: kshim keeps its data in memory."""
 KSHIM, APACHE_KAFKA, UPSTREAM = "kshim", "apache-kafka", "upstream"
 READY_TIMEOUT_S = 120
 STOP_TIMEOUT_S = 60
@@ -40,7 +42,7 @@ class Target:
     """0 if it is not on this machine."""
     data_dir: str = ""
     flush: str = ""
-    """kshim's flush.policy."""
+    """kshim's flush.policy, or MEMORY."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +63,7 @@ class Side:
     kind: str
     """`kshim`, `apache-kafka`, `upstream`, or an address."""
     flush: str = ""
+    """kshim's flush.policy, or MEMORY."""
     is_in_front: bool = False
     """Whether it is kshim in front of the upstream."""
     samples: Path | None = None
@@ -99,7 +102,7 @@ class Side:
         with log.open("ab") as stderr:
             process = subprocess.Popen(
                 self._command(data_dir, settings, quick_start, upstream),
-                env={**os.environ, "PYTHONPATH": str(ROOT)},
+                env=_environment(),
                 stdout=subprocess.PIPE,
                 stderr=stderr,
             )
@@ -115,7 +118,9 @@ class Side:
 
     def _command(self, data_dir: Path, settings: Settings, quick_start: bool, upstream: str) -> list[str]:
         properties = dict(settings.get(self.kind, {}))
-        if self.flush:
+        if self.flush == MEMORY:
+            data_dir = Path(":memory:")
+        elif self.flush:
             properties["flush.policy"] = self.flush
         options = [word for name, value in properties.items() for word in ("--set", f"{name}={value}")]
         if self.kind == KSHIM:
@@ -146,6 +151,12 @@ def all_serving(sides: Sequence[Side], directory: Path, settings: Settings) -> I
                 data_dir = directory / side.folder / "data"
                 targets[side] = stack.enter_context(side.serving(data_dir, settings, upstream=behind)).target
         yield targets
+
+
+def _environment() -> dict[str, str]:
+    """This process's, but kshim keeps its compiled modules, as it does where it is installed."""
+    kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    return {**kept, "PYTHONPATH": str(ROOT)}
 
 
 def _became_java(process: subprocess.Popen[bytes]) -> float:

@@ -11,10 +11,11 @@ import benchmarks
 from benchmarks.__main__ import main
 from benchmarks.cases import BOTH, CASES, COMPARED, OWN_SERVERS, PASSED, Case
 from benchmarks.running import Plan, turns
-from benchmarks.servers import APACHE_KAFKA, KSHIM, UPSTREAM, Side
+from benchmarks.servers import APACHE_KAFKA, KSHIM, MEMORY, UPSTREAM, Side
 
 ROOT = Path(benchmarks.__file__).parent
 COMMIT, OS, PEER = Side(KSHIM, "commit"), Side(KSHIM, "os"), Side(APACHE_KAFKA)
+IN_MEMORY = Side(KSHIM, MEMORY)
 
 
 def functions(module: str) -> set[str]:
@@ -42,6 +43,8 @@ def test_what_prints_itself_runs_only_when_it_is_named() -> None:
         (("commit",), "", [COMMIT, PEER]),
         (("commit",), "both", [COMMIT, OS, PEER]),
         (BOTH, "os", [OS, PEER]),
+        (BOTH, "all", [COMMIT, OS, IN_MEMORY, PEER]),
+        (("commit",), "all", [COMMIT, PEER]),
     ],
 )
 def test_kshim_flushes_as_the_case_says_or_as_the_user_asked(
