@@ -6,7 +6,20 @@ clients mistake it for a mask and fail.
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Protocol, TypeVar
+
 from kshim.cluster.acl import AclOperation
+from schemas.error_code import ErrorCode
+from schemas.message import Structure
+
+
+class _Group(Structure, Protocol):
+    @property
+    def error_code(self) -> int: ...
+
+
+G = TypeVar("G", bound=_Group)
 
 
 def _mask(names: str) -> int:
@@ -18,3 +31,10 @@ CLUSTER_OPERATIONS = _mask(
     "CREATE CLUSTER_ACTION DESCRIBE_CONFIGS ALTER_CONFIGS IDEMPOTENT_WRITE ALTER DESCRIBE"
 )
 GROUP_OPERATIONS = _mask("READ DESCRIBE DELETE DESCRIBE_CONFIGS ALTER_CONFIGS")
+
+
+def with_group_operations(group: G) -> G:
+    """A described group with the operations on it; unchanged if it could not be described."""
+    if group.error_code != ErrorCode.NONE:
+        return group
+    return replace(group, authorized_operations=GROUP_OPERATIONS)

@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Protocol, TypeAlias, TypeVar
+from uuid import UUID
 
 from kshim.answering.views import AnyView
 from kshim.callers import RequestContext
-from kshim.cluster import Topic
+from kshim.cluster import KnownCluster, Topic
 from kshim.turns.slices import SLICE_US, Slices
 from schemas.error_code import ErrorCode
 from schemas.message import Structure
@@ -20,7 +21,7 @@ from schemas.message import Structure
 PARTITIONS_AT_ONCE = 500
 
 
-class _OfPartition(Protocol):
+class NamedPartition(Protocol):
     @property
     def partition_index(self) -> int: ...
 
@@ -37,7 +38,18 @@ class _OfTopics(Structure, Protocol):
     def topics(self) -> Sequence[_OfTopic]: ...
 
 
-P = TypeVar("P", bound=_OfPartition)
+class _Commit(_OfTopic, Protocol):
+    """A topic of a request that commits offsets."""
+
+    @property
+    def topic_id(self) -> UUID: ...
+    @property
+    def partitions(self) -> Sequence[NamedPartition]: ...
+
+
+P = TypeVar("P", bound=NamedPartition)
+C = TypeVar("C", bound=_Commit)
+Refused = TypeVar("Refused")
 T = TypeVar("T", bound=_OfTopic)
 R = TypeVar("R", bound=_OfTopics)
 A = TypeVar("A", bound=_OfTopics)
@@ -54,6 +66,34 @@ def divided(partitions: Iterable[P], topic: Topic | None) -> tuple[tuple[P, ...]
         exists = topic is not None and topic.partition(each.partition_index) is not None
         (existing if exists else missing).append(each)
     return tuple(existing), tuple(missing)
+
+
+def sorted_out(
+    cluster: KnownCluster,
+    named: Iterable[C],
+    by_id: bool,
+    refused: Callable[[C, Sequence[NamedPartition], ErrorCode], Refused],
+) -> tuple[tuple[C, ...], list[Refused]]:
+    """The topics of a commit with the partitions that exist, and the refusals of the others.
+
+    by_id: True if the request names topics by id; the returned topics have their names. refused: makes the
+    refusal of some partitions of a topic.
+    """
+    known: list[C] = []
+    refusals: list[Refused] = []
+    for each in named:
+        topic = cluster.topic_by_id(each.topic_id) if by_id else cluster.topics.get(each.name)
+        if topic is None:
+            unknown = ErrorCode.UNKNOWN_TOPIC_ID if by_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            refusals.append(refused(each, each.partitions, unknown))
+            continue
+        found = replace(each, name=topic.name) if by_id else each
+        existing, missing = divided(each.partitions, topic)
+        if missing:
+            refusals.append(refused(found, missing, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
+        if existing:
+            known.append(replace(found, partitions=existing) if missing else found)
+    return tuple(known), refusals
 
 
 def merged(topics: Iterable[T]) -> tuple[T, ...]:

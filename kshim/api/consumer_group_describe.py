@@ -5,10 +5,8 @@ Each group's shard describes it; a failure does not affect the others.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from kshim.answering import Broker
-from kshim.answering.authorized_operations import GROUP_OPERATIONS
+from kshim.answering.authorized_operations import with_group_operations
 from kshim.answering.consumer_protocol import is_served
 from kshim.answering.each_group import ask_each_group
 from kshim.callers import RequestContext
@@ -34,16 +32,10 @@ async def consumer_group_describe(
         if not group_id:
             return DescribedGroup(group_id=group_id, error_code=ErrorCode.INVALID_GROUP_ID)
         described = await settled(broker.groups.submit(context, DescribeConsumerGroup(group_id)))
-        return _with_operations(described) if request.include_authorized_operations else described
+        return with_group_operations(described) if request.include_authorized_operations else described
 
     def elements(group: DescribedGroup) -> int:
         return len(group.members)
 
     groups = await ask_each_group(broker, context, request.group_ids, describe, elements=elements)
     return ConsumerGroupDescribeResponse(groups=tuple(groups))
-
-
-def _with_operations(group: DescribedGroup) -> DescribedGroup:
-    if group.error_code != ErrorCode.NONE:
-        return group
-    return replace(group, authorized_operations=GROUP_OPERATIONS)

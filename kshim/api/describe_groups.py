@@ -5,15 +5,12 @@ Each group's shard describes it; a failure does not affect the others.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-from kshim.answering.authorized_operations import GROUP_OPERATIONS
+from kshim.answering.authorized_operations import with_group_operations
 from kshim.answering.each_group import ask_each_group
 from kshim.answering.views import GroupsView
 from kshim.callers import RequestContext
 from kshim.coordination.groups.refusals import DescribeGroup
 from kshim.turns.promise import settled
-from schemas.error_code import ErrorCode
 from schemas.messages.describe_groups import DescribedGroup, DescribeGroupsRequest, DescribeGroupsResponse
 
 
@@ -24,16 +21,10 @@ async def describe_groups(
 
     async def describe(group_id: str) -> DescribedGroup:
         described = await settled(broker.groups.submit(context, DescribeGroup(group_id)))
-        return _with_operations(described) if request.include_authorized_operations else described
+        return with_group_operations(described) if request.include_authorized_operations else described
 
     def elements(group: DescribedGroup) -> int:
         return len(group.members)
 
     groups = await ask_each_group(broker, context, request.groups, describe, elements=elements)
     return DescribeGroupsResponse(groups=tuple(groups))
-
-
-def _with_operations(group: DescribedGroup) -> DescribedGroup:
-    if group.error_code != ErrorCode.NONE:
-        return group
-    return replace(group, authorized_operations=GROUP_OPERATIONS)

@@ -10,15 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from kshim.answering.divide import PARTITIONS_AT_ONCE, answer_in_pieces, divided, merged
+from kshim.answering.divide import PARTITIONS_AT_ONCE, NamedPartition, answer_in_pieces, merged, sorted_out
 from kshim.answering.views import GroupsView
 from kshim.callers import RequestContext
-from kshim.cluster import Topic
 from kshim.turns.promise import Answer, run, settled
 from schemas.error_code import ErrorCode
 from schemas.messages.offset_commit import (
     OffsetCommitRequest,
-    OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
     OffsetCommitResponse,
     OffsetCommitResponsePartition,
@@ -56,43 +54,19 @@ async def _answer(
     broker: GroupsView, context: RequestContext, request: OffsetCommitRequest
 ) -> OffsetCommitResponse:
     by_id = context.api_version >= FIRST_VERSION_WITH_TOPIC_IDS
-    known: list[OffsetCommitRequestTopic] = []
-    refused: list[OffsetCommitResponseTopic] = []
-    for named in request.topics:
-        topic = broker.cluster.topic_by_id(named.topic_id) if by_id else broker.cluster.topics.get(named.name)
-        if topic is None:
-            unknown = ErrorCode.UNKNOWN_TOPIC_ID if by_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-            refused.append(_refused(named, named.partitions, unknown))
-        else:
-            _sort_out(replace(named, name=topic.name) if by_id else named, topic, known, refused)
+    known, refused = sorted_out(broker.cluster, request.topics, by_id, _refused)
     if not known:
         return OffsetCommitResponse(topics=merged(refused))
-    topics = tuple(known)
-    if topics != request.topics:
-        request = replace(request, topics=topics)
+    if known != request.topics:
+        request = replace(request, topics=known)
     response = await settled(broker.groups.submit(context, request))
     if not refused:
         return response
     return OffsetCommitResponse(topics=merged((*refused, *response.topics)))
 
 
-def _sort_out(
-    named: OffsetCommitRequestTopic,
-    topic: Topic,
-    known: list[OffsetCommitRequestTopic],
-    refused: list[OffsetCommitResponseTopic],
-) -> None:
-    """Divide the partitions of one topic into those that exist and those that do not."""
-    existing, missing = divided(named.partitions, topic)
-    if missing:
-        refused.append(_refused(named, missing, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
-        named = replace(named, partitions=existing)
-    if named.partitions:
-        known.append(named)
-
-
 def _refused(
-    named: OffsetCommitRequestTopic, partitions: Iterable[OffsetCommitRequestPartition], error: ErrorCode
+    named: OffsetCommitRequestTopic, partitions: Iterable[NamedPartition], error: ErrorCode
 ) -> OffsetCommitResponseTopic:
     return OffsetCommitResponseTopic(
         name=named.name,

@@ -12,10 +12,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from kshim.answering.divide import answer_in_pieces, divided, merged
+from kshim.answering.divide import NamedPartition, answer_in_pieces, merged, sorted_out
 from kshim.answering.views import OffsetsView
 from kshim.callers import RequestContext
-from kshim.cluster import GROUP_METADATA_TOPIC, Topic
+from kshim.cluster import GROUP_METADATA_TOPIC
 from kshim.coordination.groups.refusals import FIRST_TXN_VERSION_THAT_KNOWS_LOADING
 from kshim.turns.promise import settled
 from schemas.error_code import ErrorCode
@@ -27,7 +27,6 @@ from schemas.messages.add_partitions_to_txn import (
 )
 from schemas.messages.txn_offset_commit import (
     TxnOffsetCommitRequest,
-    TxnOffsetCommitRequestPartition,
     TxnOffsetCommitRequestTopic,
     TxnOffsetCommitResponse,
     TxnOffsetCommitResponsePartition,
@@ -63,35 +62,13 @@ async def _answer(
     broker: OffsetsView, context: RequestContext, request: TxnOffsetCommitRequest
 ) -> TxnOffsetCommitResponse:
     by_id = context.api_version >= FIRST_VERSION_WITH_TOPIC_IDS
-    known: list[TxnOffsetCommitRequestTopic] = []
-    refused: list[TxnOffsetCommitResponseTopic] = []
-    for named in request.topics:
-        topic = broker.cluster.topic_by_id(named.topic_id) if by_id else broker.cluster.topics.get(named.name)
-        if topic is None:
-            unknown = ErrorCode.UNKNOWN_TOPIC_ID if by_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-            refused.append(_refused(named, named.partitions, unknown))
-        else:
-            _sort_out(replace(named, name=topic.name) if by_id else named, topic, known, refused)
+    known, refused = sorted_out(broker.cluster, request.topics, by_id, _refused)
     if not known:
         return TxnOffsetCommitResponse(topics=merged(refused))
-    response = await _commit(broker, context, replace(request, topics=tuple(known)))
+    response = await _commit(broker, context, replace(request, topics=known))
     if not refused:
         return response
     return TxnOffsetCommitResponse(topics=merged((*refused, *response.topics)))
-
-
-def _sort_out(
-    named: TxnOffsetCommitRequestTopic,
-    topic: Topic,
-    known: list[TxnOffsetCommitRequestTopic],
-    refused: list[TxnOffsetCommitResponseTopic],
-) -> None:
-    """Divide the partitions of one topic into those that exist and those that do not."""
-    exist, missing = divided(named.partitions, topic)
-    if missing:
-        refused.append(_refused(named, missing, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
-    if exist:
-        known.append(replace(named, partitions=exist))
 
 
 async def _commit(
@@ -142,7 +119,7 @@ def _all_refused(request: TxnOffsetCommitRequest, error: ErrorCode) -> TxnOffset
 
 def _refused(
     named: TxnOffsetCommitRequestTopic,
-    partitions: Iterable[TxnOffsetCommitRequestPartition],
+    partitions: Iterable[NamedPartition],
     error: ErrorCode,
 ) -> TxnOffsetCommitResponseTopic:
     return TxnOffsetCommitResponseTopic(

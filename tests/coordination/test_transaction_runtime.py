@@ -128,6 +128,16 @@ def held() -> Setting:
     return setting
 
 
+# ---- the end
+
+
+def test_a_coordinator_without_a_topic_stops_and_makes_none() -> None:
+    setting = Setting(make_topic=False)
+    setting.runtime.stop()
+    result(setting.broker.cluster.auto_create_topics([TRANSACTION_STATE_TOPIC]))
+    assert setting.ask(init()).error_code in (ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_NOT_AVAILABLE)
+
+
 # ---- before there is a topic
 
 
