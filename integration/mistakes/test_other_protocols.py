@@ -51,7 +51,7 @@ def test_openssl_sees_the_connection_end(own_server: Server, told: Told) -> None
     told(Mistake.TLS)
 
 
-def test_pythons_ssl_is_told_that_the_connection_has_ended(own_server: Server, told: Told) -> None:
+def test_pythons_ssl_notices_that_the_connection_has_ended(own_server: Server, told: Told) -> None:
     context = ssl.create_default_context()
     with (
         socket.create_connection((own_server.host, own_server.port), TIMEOUT_S) as connection,

@@ -68,7 +68,7 @@ def test_names_that_clients_chose_are_text(look: Look, world: World) -> None:
     world.delete_group(name)
 
 
-def test_a_rebalance_is_drawn_and_told(look: Look) -> None:
+def test_a_rebalance_is_drawn_and_explained(look: Look) -> None:
     look.open(CHECKOUT)
     assert len(look.texts("svg .band")) == 4
     assert look.texts(".names .name") == ["checkout-1", "checkout-2", "checkout-3"]
@@ -154,7 +154,9 @@ def test_everybody_can_use_it(look: Look, width: int, scheme: str) -> None:
         assert look.overflow() <= 0, page
 
 
-def test_a_server_that_goes_is_told_and_comes_back(look: Look, new_server: Callable[..., Server]) -> None:
+def test_the_page_says_that_a_server_has_gone_and_goes_on_when_it_is_back(
+    look: Look, new_server: Callable[..., Server]
+) -> None:
     server = new_server("--http", f"127.0.0.1:{free_port()}").start()
     world = Look(look.driver, f"http://{http_of(server)}")
     world.open("/")

@@ -70,7 +70,7 @@ def large(new_server: Callable[..., Server]) -> Server:
     return server
 
 
-def test_early_requests_are_told_to_come_again(large: Server) -> None:
+def test_early_requests_are_refused_until_all_is_loaded(large: Server) -> None:
     large.restart()
     with connected(large) as wire:
         assert wire.ask(0, ListGroupsRequest()).error_code == LOADING

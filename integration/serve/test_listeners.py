@@ -63,7 +63,7 @@ def test_the_lines_that_are_printed(server: Server, ports: dict[str, range]) -> 
 
 
 @pytest.mark.parametrize("name", [INSIDE, OUTSIDE])
-def test_a_client_is_told_the_addresses_of_its_listener(
+def test_a_client_gets_the_addresses_of_its_listener(
     server: Server, ports: dict[str, range], name: str
 ) -> None:
     for port in ports[name]:

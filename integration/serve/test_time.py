@@ -188,7 +188,7 @@ def test_old_records_are_removed_and_new_ones_have_the_new_time(kshim: Kshim) ->
     assert new.timestamp_ms / 1000 > time.time() + 3600
 
 
-def test_what_is_told_of_groups_has_the_servers_time(kshim: Kshim) -> None:
+def test_events_of_groups_have_the_servers_time(kshim: Kshim) -> None:
     topic, group = kshim.topic(), kshim.group()
     kshim.advance(days=1)
     with polling(kshim.bootstrap, topic, group):

@@ -38,7 +38,7 @@ CASES = {
         "SPARK-25495: what was fetched is not mixed up": ["test_two_ways_through_one_partition"],
         "SPARK-27494: null keys and values": ["test_null_keys_and_values_and_headers"],
         "SPARK-30656: minPartitions": ["test_min_partitions"],
-        "Metrics: how far behind": ["test_progress_tells_how_far_behind"],
+        "Metrics: how far behind": ["test_progress_shows_how_far_behind_a_query_is"],
         "includeHeaders with a checkpoint of Spark 2.4": ["test_a_checkpoint_of_spark_2_4"],
         "V1, V2 and deprecated offset fetching": [
             "test_from_anywhere",

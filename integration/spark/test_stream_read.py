@@ -296,7 +296,7 @@ def test_min_partitions(
     assert len({row.part for row in parts.rows}) >= 6
 
 
-def test_progress_tells_how_far_behind(
+def test_progress_shows_how_far_behind_a_query_is(
     spark: SparkSession, server: Server, admin: Admin, topic: str, tmp_path: Path
 ) -> None:
     """Metrics of the source: min, max and avgOffsetsBehindLatest."""

@@ -74,7 +74,7 @@ def test_a_later_epoch_needs_nobodys_leave_and_fences_the_earlier_one(partition:
     ]
 
 
-def test_of_two_first_batches_of_an_epoch_one_is_appended_and_both_are_told_where(
+def test_of_two_first_batches_of_an_epoch_one_is_appended_and_both_get_its_offset(
     partition: Partition,
 ) -> None:
     pid, _ = partition.new_id()

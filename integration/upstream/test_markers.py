@@ -93,7 +93,7 @@ def test_markers_neither_hinder_nor_fence_plain_batches_of_others(partition: Par
     assert partition.append(UNGIVEN, 0, 3).error is ErrorCode.INVALID_PRODUCER_EPOCH
 
 
-def test_the_coordinator_tells_clients_what_a_transaction_writes_to(partition: Partition) -> None:
+def test_clients_get_the_partitions_of_a_transaction_from_the_coordinator(partition: Partition) -> None:
     """Verification is for brokers: a client may only add partitions, which begins a transaction."""
     paul = transactor(partition, partition.topic)
     assert paul.described().transaction_state == "Empty"

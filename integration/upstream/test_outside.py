@@ -73,7 +73,7 @@ def story(kshim: Server, topic: str, tmp_path: Path) -> Iterator[Story]:
         yield story
 
 
-def test_the_recorder_tells_who_made_the_group_rebalance(outside: Outside, story: Story) -> None:
+def test_the_recorder_names_the_client_that_made_the_group_rebalance(outside: Outside, story: Story) -> None:
     group = story.group_id
     command = [*outside.server.command, "watch", "--json", "--since-start", "--group", group]
     with subprocess.Popen(
@@ -140,7 +140,7 @@ def test_an_error_that_only_the_upstream_could_place_is_refused(outside: Outside
     assert done.stderr.startswith("kshim: NOT_LEADER_OR_FOLLOWER stands at partitions or topics"), done.stderr
 
 
-def test_the_page_and_the_metrics_tell_of_the_upstream(outside: Outside, story: Story) -> None:
+def test_the_page_and_the_metrics_show_the_upstream(outside: Outside, story: Story) -> None:
     topic, group = story.topic, story.group_id
     story.feed.stop()
     story.wait_consumed(WITHIN_S)

@@ -145,7 +145,9 @@ def test_a_lease_that_is_too_long_is_refused(kafka: Server, tmp_path: Path) -> N
     )
 
 
-def test_told_offsets_outlive_the_retention_of_the_upstream(kafka: Server, start: Start, topic: str) -> None:
+def test_mirrored_offsets_outlive_the_retention_of_the_upstream(
+    kafka: Server, start: Start, topic: str
+) -> None:
     """By then the upstream has dropped every offset that was not sent again."""
     direct = commit(kafka, f"{topic}-direct")
     offset = commit(start(), topic)

@@ -97,7 +97,7 @@ def test_the_other_one_goes_on_where_one_ends(
     assert gap_s < (SESSION_S + 1 if ends == "kill" else 3)
 
 
-def test_who_has_just_come_back_tells_of_the_others_at_once(pair: list[Server], topic: str) -> None:
+def test_a_kshim_that_has_just_come_back_announces_the_others_at_once(pair: list[Server], topic: str) -> None:
     """Before its group has balanced again, which takes as long as the session of its predecessor. Else
     clients forget the others, and librdkafka now and then waits for ever for one that it has forgotten.
     """
@@ -141,7 +141,7 @@ def test_whoever_was_asleep_answers_nothing_old(pair: list[Server], committer: C
     wait_until(lambda: committer.read() == 7, 20, "the offset, wherever it is")
 
 
-def test_whoever_was_asleep_tells_the_upstream_nothing_old(
+def test_a_kshim_that_was_asleep_sends_the_upstream_no_old_offsets(
     kafka: Server, pair: list[Server], topic: str
 ) -> None:
     """It has acknowledged commits of which the upstream had not heard when it fell asleep."""

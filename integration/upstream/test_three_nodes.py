@@ -49,7 +49,7 @@ def is_refused(port: int) -> bool:
         return probe.connect_ex(("127.0.0.1", port)) != 0
 
 
-def test_each_broker_has_a_port_and_all_tell_the_same(kshim: Server) -> None:
+def test_each_broker_has_a_port_and_all_answer_the_same(kshim: Server) -> None:
     assert set(ports(kshim)) == {1, 2, 3}
     for port in ports(kshim).values():
         with Wire(kshim.host, port) as wire:

@@ -141,7 +141,7 @@ def run(sides: Sides, *arguments: str) -> str:
     return done.stdout + done.stderr
 
 
-def test_why_tells_of_the_other_side(sides: Sides) -> None:
+def test_why_names_a_group_at_the_upstream(sides: Sides) -> None:
     assert "`kshim adopt twice` copies its offsets to kshim" not in run(sides, "why", "twice")
     consumers = [new_consumer(sides.kafka.bootstrap, TOPIC, group_id="twice")]
     try:

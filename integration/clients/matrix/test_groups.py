@@ -113,7 +113,7 @@ def test_a_listener_commits_before_partitions_are_given_up(
     assert sorted(values(driver, 3) + values(second, 3)) == sent
 
 
-def test_a_listener_is_told(driver: Driver, shared: str) -> None:
+def test_a_listener_is_called(driver: Driver, shared: str) -> None:
     join(driver, shared)
     wait_for([PARTITIONS], driver)
     partitions = [[shared, number] for number in range(PARTITIONS)]

@@ -11,7 +11,7 @@ from schemas.registry import VERSIONS
 
 
 @pytest.mark.parametrize("version", VERSIONS[ApiKey.CREATE_ACLS])
-def test_both_tell_the_same(version: int, worlds: tuple[World, World]) -> None:
+def test_both_answer_alike(version: int, worlds: tuple[World, World]) -> None:
     apache_kafka, kshim = worlds
     ours = tell(kshim, version, None)
     theirs = tell(apache_kafka, version, ours)

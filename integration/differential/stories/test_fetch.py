@@ -13,5 +13,5 @@ STORIES = stories_of(fetch_stories)
 
 
 @pytest.mark.parametrize("name", STORIES)
-def test_both_tell_the_same_story(name: str, servers: Servers) -> None:
+def test_both_answer_a_story_alike(name: str, servers: Servers) -> None:
     assert_same(STORIES[name], [Talk(server.host, server.port, name) for server in servers])

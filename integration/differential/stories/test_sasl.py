@@ -36,6 +36,6 @@ def heard(tmp_path_factory: pytest.TempPathFactory, class_path: str) -> Iterator
 
 
 @pytest.mark.parametrize("name", STORIES)
-def test_both_tell_the_same_story(name: str, heard: Heard) -> None:
+def test_both_answer_a_story_alike(name: str, heard: Heard) -> None:
     theirs, ours = (future.result() for future in heard[name])
     assert ours == theirs

@@ -16,5 +16,5 @@ STORIES = stories_of(transaction_stories)
 
 
 @pytest.mark.parametrize("name", STORIES)
-def test_both_tell_the_same_story(name: str, servers: Servers) -> None:
+def test_both_answer_a_story_alike(name: str, servers: Servers) -> None:
     assert_same(STORIES[name], [TransactionTalk(server.host, server.port, name) for server in servers])
