@@ -51,12 +51,14 @@ def may_wait(
     """
     assert answer.member_id is not None
     member = it.group.members[answer.member_id]
+    joins = request.member_epoch == JOINS
+    if not joins and (answer.assignment is not None or answer.member_epoch != request.member_epoch):
+        return False  # the heartbeat that it is answered as would say neither
     if _waits_for_search(it, member):
         return True
-    if request.member_epoch == JOINS:
+    if joins:
         return member.state is MemberState.UNRELEASED_PARTITIONS and not member.assigned
-    is_news = answer.assignment is not None or answer.member_epoch != request.member_epoch
-    return not is_news and member.state is not MemberState.UNREVOKED_PARTITIONS
+    return member.state is not MemberState.UNREVOKED_PARTITIONS
 
 
 def park(

@@ -263,6 +263,11 @@ class TestUniformWithDifferentSubscriptions:
             last,
         )
 
+    def test_partitions_that_do_not_exist(self) -> None:
+        """A classic leader has assigned one, or the topic was smaller when it was created again."""
+        group = spec({"t1": 1}, {"a": ("t1",)}, {"a": {"t1": (0, 7)}}, homogeneous=False)
+        expect(assign_unlike, group, {"a": {"t1": (0,)}})
+
     def test_107_one_member_has_all(self) -> None:
         last = {"A": {"t1": (0, 1), "t2": (0, 1), "t3": (0, 1)}}
         self.unlike(

@@ -206,3 +206,9 @@ class TestExpressions:
         assert token not in world.answers
         world.advance()
         assert shown(world.answers[token]) == {FOO: set(range(6)), BAR: {0, 1, 2}}
+
+    def test_a_member_that_gets_partitions_hears_of_them_before_the_search(self, world: Patient) -> None:
+        """What the heartbeat would wait as says nothing of them, and is of an old epoch."""
+        token = world.beat("a", 2, subscribed_topic_names=("foo", "bar"), subscribed_topic_regex="zar")
+        answer = world.answers[token]
+        assert (answer.member_epoch, shown(answer)) == (3, {FOO: set(range(6)), BAR: {0, 1, 2}})

@@ -111,15 +111,20 @@ class _Work:
         self._owners = {topic_id: [_NOBODY] * group.partitions[topic_id] for topic_id in self.subscribers}
 
     def keep(self) -> None:
-        """Leave to each member what it had of the topics that it still subscribes to."""
+        """Leave to each member what it had of the topics that it still subscribes to.
+
+        A classic leader may have assigned partitions that do not exist; they are left out.
+        """
         for number, member_id in enumerate(self._member_ids):
             member = self._group.members[member_id]
             topic_ids = frozenset(member.topic_ids)
             for topic_id, partitions in member.target.items():
                 if topic_id in topic_ids:
-                    self._loads[number] += len(partitions)
+                    owners = self._owners[topic_id]
                     for partition in partitions:
-                        self._owners[topic_id][partition] = number
+                        if partition < len(owners):
+                            self._loads[number] += 1
+                            owners[partition] = number
 
     def assign_the_rest(self) -> None:
         """Give the partitions that nobody has to the least loaded subscribers of their topics."""
