@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from integration.crash.beating import Beating
 from integration.crash.verdict import Verdict, judge_copying, judge_producing, judge_transactions
 from integration.crash.workloads import PARTITIONS, Committing, Copying, Producing, Transacting, Workload
 from integration.support.awaiting import wait_until
@@ -17,7 +18,9 @@ from integration.support.server import COMMAND, Server
 
 PATIENCE_S = 60
 MIN_PROGRESS = 3
-GROUPS = ("readers-a", "readers-b")
+GROUPS = {"readers-a": ("classic",), "readers-b": ("classic",), "readers-c": ("consumer", "consumer")}
+"""The protocols of each group's members."""
+OF_BEATING = "beaters"
 
 
 class Broken(AssertionError):
@@ -67,8 +70,13 @@ class Crashes:
         admin.close()
         self._plain = Producing(bootstrap, "plain", idempotent=False)
         self._idempotent = Producing(bootstrap, "idempotent", idempotent=True)
-        self._groups = [Committing(bootstrap, "idempotent", group_id) for group_id in GROUPS]
-        self._workloads: list[Workload] = [self._plain, self._idempotent, *self._groups]
+        self._groups = [
+            Committing(bootstrap, "idempotent", group_id, protocol)
+            for group_id, protocols in GROUPS.items()
+            for protocol in protocols
+        ]
+        self._beating = Beating(bootstrap, "idempotent", OF_BEATING)
+        self._workloads: list[Workload] = [self._plain, self._idempotent, *self._groups, self._beating]
         if self.transactions:
             self._transacting = Transacting(bootstrap, "transactions", self.seed)
             self._copying = Copying(bootstrap, "idempotent", "copied")
@@ -96,7 +104,8 @@ class Crashes:
         return next((workload for workload in self._workloads if workload.failure is not None), None)
 
     def _kill(self, number: int) -> None:
-        for group in self._groups:
+        members: list[Committing | Beating] = [*self._groups, self._beating]
+        for group in members:
             for partition, offset in list(group.acknowledged.items()):
                 known = self._committed.get((group.group_id, partition), 0)
                 self._committed[group.group_id, partition] = max(known, offset)
@@ -118,7 +127,7 @@ class Crashes:
         counts = ", ".join(f"{workload.topic} {workload.done}" for workload in self._workloads)
         self.log(f"kill {number} of {self.kills}: up again in {self.start_s[-1]:.2f} s; {counts}")
         admin = until_served(lambda: Admin(self._server.bootstrap))
-        for group_id in GROUPS:
+        for group_id in (*GROUPS, OF_BEATING):
             found = until_served(lambda group_id=group_id: admin.group_offsets(group_id))
             for (topic, partition), offset in found.items():
                 assert topic == "idempotent"

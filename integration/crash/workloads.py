@@ -26,6 +26,8 @@ LIBRDKAFKA = {
     "metadata.recovery.strategy": "none",
     "log_level": 0,
 }
+CLASSIC = {"session.timeout.ms": 20_000, "heartbeat.interval.ms": 1000}
+"""Settings that only members of the classic protocol may have."""
 TIMEOUT_S = 30
 
 
@@ -104,9 +106,11 @@ class Committing(Workload):
     3.0.12 may stop after a rebalance.
     """
 
-    def __init__(self, bootstrap: str, topic: str, group_id: str) -> None:
+    def __init__(self, bootstrap: str, topic: str, group_id: str, protocol: str = "classic") -> None:
+        """protocol: "classic" or "consumer"."""
         super().__init__(bootstrap, topic)
         self.group_id = group_id
+        self._protocol = protocol
         self.acknowledged: dict[int, int] = {}
         """partition -> the highest offset whose commit was acknowledged."""
 
@@ -117,8 +121,8 @@ class Committing(Workload):
                 "group.id": self.group_id,
                 "auto.offset.reset": "earliest",
                 "enable.auto.commit": False,
-                "session.timeout.ms": 20_000,
-                "heartbeat.interval.ms": 1000,
+                "group.protocol": self._protocol,
+                **(CLASSIC if self._protocol == "classic" else {}),
                 **LIBRDKAFKA,
             }
         )
