@@ -16,7 +16,7 @@ from benchmarks.comparing import Spread, ratios, spread
 from benchmarks.processor import Measured, load_average
 from benchmarks.running import Plan, Series
 from benchmarks.servers import APACHE_KAFKA, KSHIM, UPSTREAM
-from integration import apache_kafka
+from integration.apache_kafka.jars import VERSION
 
 GENERATOR_LIMIT = 0.9
 """A generator that is as busy as this, or more, may be what was measured."""
@@ -107,7 +107,7 @@ def as_json(all_found: Sequence[Series], plan: Plan) -> dict[str, Any]:
         "versions": {
             "python": platform.python_version(),
             **{name: found for name in PACKAGES if (found := _version(name))},
-            **({"Apache Kafka": _kafka_version()} if plan.peer in (APACHE_KAFKA, UPSTREAM) else {}),
+            **({"Apache Kafka": VERSION} if plan.peer in (APACHE_KAFKA, UPSTREAM) else {}),
         },
         "peer": plan.peer or None,
         "seconds": plan.seconds,
@@ -135,9 +135,3 @@ def _version(package: str) -> str:
         return version(package)
     except PackageNotFoundError:
         return ""
-
-
-def _kafka_version() -> str:
-    pom = Path(apache_kafka.__file__).with_name("pom.xml")
-    found = re.search(r"<version>(.+?)</version>", pom.read_text())
-    return found[1] if found else ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from docs import draw_connection, draw_metrics, draw_rooms, draw_transactions, draw_upstream
+from docs import draw_connection, draw_metrics, draw_performance, draw_rooms, draw_transactions, draw_upstream
 from docs.draw_coordinator import PAGE, drawn
 from kshim.callers.mistake import Mistake
 
@@ -33,6 +33,12 @@ def test_the_rooms_are_current() -> None:
 def test_the_tables_of_an_upstream_are_current() -> None:
     page = draw_upstream.PAGE.read_text()
     assert page == draw_upstream.drawn(page), "run `python -m docs.draw_upstream`"
+
+
+def test_the_measured_figures_are_current() -> None:
+    page = draw_performance.PAGE.read_text()
+    assert page == draw_performance.drawn(page), "run `python -m docs.draw_performance`"
+    assert "offset-commit 8 x 16" in draw_performance.measured()
 
 
 def test_the_table_of_metrics_is_current() -> None:
