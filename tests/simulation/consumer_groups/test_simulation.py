@@ -1,0 +1,30 @@
+"""A few histories; `python -m tests.simulation.consumer_groups --histories N` runs any number."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.simulation.consumer_groups.run import run
+from tests.simulation.outcome import total
+
+ONCE_FAILED = (245, 285)
+"""Seeds that once found a fault."""
+
+pytestmark = pytest.mark.thorough
+
+
+def test_histories_reach_the_rare_cases() -> None:
+    outcomes = [run(seed) for seed in range(200)]
+    for outcome in outcomes:
+        outcome.check()
+    for kind in ("crashes", "fenced", "repeated", "group_id_not_found", "unreleased_instance_id"):
+        assert total(outcomes, kind) > 10, kind
+
+
+@pytest.mark.parametrize("seed", ONCE_FAILED)
+def test_seeds_that_once_failed(seed: int) -> None:
+    run(seed).check()
+
+
+def test_a_seed_is_a_whole_history() -> None:
+    assert run(42, tell=True) == run(42, tell=True)
