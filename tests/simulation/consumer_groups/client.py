@@ -221,6 +221,7 @@ class ClassicClient(Client):
         super().__init__(world, name, profile)
         self._joins = True
         self._is_assigned = False
+        self._named = self.names
         self._plan: tuple[SyncGroupRequestAssignment, ...] = ()
 
     def lose_answer(self) -> None:
@@ -240,6 +241,7 @@ class ClassicClient(Client):
         if self._joins:
             if not (self.profile.is_cooperative and self._is_assigned):
                 self.owned = frozenset()
+            self._named = self.names
             protocol = JoinGroupRequestProtocol(name="range", metadata=self._metadata())
             version = 5 if self.profile.instance_id is not None else 3
             request = JoinGroupRequest(
@@ -279,7 +281,8 @@ class ClassicClient(Client):
                 if topic is not None
                 for partition in those
             )
-            self._joins = bool(before - self.owned) and self._is_assigned
+            gave_up = self._is_assigned and bool(before - self.owned)
+            self._joins = gave_up or self._named != self.names
             self.wake_in(0 if self._joins else 1_000)
         else:
             self.wake_in(1_000)

@@ -115,6 +115,8 @@ class Play:
         name, topics = self.chance.choice(TOPICS), self.world.topics
         topic = topics.named(name)
         if topic is None:
+            if any(client.profile.is_classic for client in self.live()):
+                return  # they know topics by name alone, and would take it for the one that is deleted
             topics.create(name, self.chance.randint(1, 4))
         elif self.chance.random() < 0.3:
             del topics.by_name[name]
