@@ -8,11 +8,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kshim.control.commands import Command, Commands, SteeringError
-from kshim.upstream.coordinators import ANSWER_S, UpstreamCoordinators
+from kshim.upstream.coordinators import ANSWER_S
 from kshim.upstream.link import Link, LinkError
-from kshim.upstream.upstream_groups import WITHOUT_MEMBERS
+from kshim.upstream.there import describe_there
 from schemas.error_code import ErrorCode
-from schemas.messages.describe_groups import DescribeGroupsRequest
 from schemas.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
@@ -22,11 +21,11 @@ from schemas.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequest
 
 if TYPE_CHECKING:
     from kshim.control.coordinators import Coordinators
+    from kshim.upstream.upstream_groups import UpstreamGroups
     from schemas.messages.offset_commit import OffsetCommitResponse
 
 NEWEST_BY_NAME = 9
 """The newest version of OffsetFetch that names topics; later versions use their ids."""
-DESCRIBE = 5
 
 OffsetRow = tuple[str, int, int]
 """Topic, partition, offset."""
@@ -35,8 +34,8 @@ OffsetRow = tuple[str, int, int]
 class Adoption:
     """Copies the offsets of groups."""
 
-    def __init__(self, there: UpstreamCoordinators, coordinators: Coordinators) -> None:
-        """there: the upstream's coordinators. coordinators: those of kshim."""
+    def __init__(self, there: UpstreamGroups, coordinators: Coordinators) -> None:
+        """there: the upstream's groups. coordinators: those of kshim."""
         self._there = there
         self._coordinators = coordinators
 
@@ -49,11 +48,11 @@ class Adoption:
         Raises SteeringError.
         """
         await self._coordinators.without_members(group_id, "its offsets stay as they are")
+        await self._check_unused(group_id)
         try:
-            link = await self._there.link(group_id)
+            link = await self._there.coordinators.link(group_id)
             if isinstance(link, ErrorCode):
                 raise SteeringError(f"the upstream's coordinator of group {group_id}: {link.name}")
-            await self._check_unused(link, group_id)
             topics = await self._committed(link, group_id)
         except LinkError as error:
             raise SteeringError(str(error)) from None
@@ -66,13 +65,12 @@ class Adoption:
             for each in topic.partitions
         )
 
-    async def _check_unused(self, link: Link, group_id: str) -> None:
-        request = DescribeGroupsRequest(groups=(group_id,))
-        (described,) = (await link.ask(request, newest=DESCRIBE, timeout_s=ANSWER_S)).groups
-        if described.group_state not in WITHOUT_MEMBERS:
+    async def _check_unused(self, group_id: str) -> None:
+        (there,) = await describe_there(self._there, (group_id,))
+        if there.is_used:
             raise SteeringError(
-                f"group {group_id} is {described.group_state} at the upstream: stop its members, which would"
-                " go on there"
+                f"group {group_id} is {there.state} at the upstream: stop its members, which would go on"
+                " there"
             )
 
     async def _committed(self, link: Link, group_id: str) -> tuple[OffsetCommitRequestTopic, ...]:

@@ -278,7 +278,7 @@ class UpstreamBackend:
             "why": with_other_side(common["why"], self._upstream_groups),
             "delete-group": MemberSteering(merged).commands()["delete-group"],
             **offsets.commands(),
-            **Adoption(self._coordinators, coordinators).commands(),
+            **Adoption(self._upstream_groups, coordinators).commands(),
         }
 
     def why_not_ready(self) -> str:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from kshim.control.commands import Command
 from kshim.control.long import Long
-from kshim.upstream.upstream_groups import DESCRIBE, UpstreamGroups
-from schemas.messages.describe_groups import DescribedGroup
+from kshim.upstream.there import GroupThere, describe_there
+from kshim.upstream.upstream_groups import UpstreamGroups
 
-DESCRIBED_IN = 5
 MOST_MEMBERS = 5
 
 
@@ -17,26 +16,26 @@ def with_other_side(why: Command, upstream: UpstreamGroups) -> Command:
     async def run(group_id: str) -> Long:
         answer = why.run(group_id)
         assert isinstance(answer, Long)
-        described: DescribedGroup = await upstream.ask(DESCRIBE, group_id, DESCRIBED_IN)
-        elsewhere = other_side(described, is_known=answer.facts["now"] is not None)
+        (there,) = await describe_there(upstream, (group_id,))
+        elsewhere = other_side(there, is_known=answer.facts["now"] is not None)
         return answer._replace(facts={**answer.facts, "elsewhere": elsewhere})
 
     return Command(run, why.types)
 
 
-def other_side(described: DescribedGroup, *, is_known: bool) -> str:
+def other_side(there: GroupThere, *, is_known: bool) -> str:
     """Describe the upstream's group of this name in a line; empty if there is nothing to say."""
-    count = len(described.members)
+    count = len(there.members)
     if not is_known:
-        if described.error_code or described.group_state == "Dead":
+        if not there.exists:
             return ""
         return (
-            f"group {described.group_id} is {described.group_state} at the upstream, and not known here: "
-            f"`kshim adopt {described.group_id}` copies its offsets to kshim"
+            f"group {there.group_id} is {there.state} at the upstream, and not known here: "
+            f"`kshim adopt {there.group_id}` copies its offsets to kshim"
         )
     if not count:
         return ""
-    shown = [f"{each.client_id or each.member_id} at {each.client_host}" for each in described.members]
+    shown = [f"{each.client_id or each.member_id} at {each.client_host}" for each in there.members]
     names = ", ".join(shown[:MOST_MEMBERS]) + (" and others" if count > MOST_MEMBERS else "")
     members = "1 member" if count == 1 else f"{count} members"
     return (

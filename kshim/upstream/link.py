@@ -114,6 +114,10 @@ class Link(Reading):
         else:
             self._watchers.append(watcher)
 
+    def serves(self, api_key: int) -> bool:
+        """True if the broker serves an API."""
+        return api_key in self.versions
+
     def version(self, api_key: int, newest: int = _NEWEST) -> int:
         """Return the newest version that both sides know, up to `newest`.
 

@@ -19,6 +19,8 @@ from kshim.upstream.coordinators import ANSWER_S, UpstreamCoordinators, by_place
 from kshim.upstream.link import Link, LinkError
 from schemas.api_key import ApiKey
 from schemas.error_code import ErrorCode
+from schemas.messages.consumer_group_describe import ConsumerGroupDescribeRequest
+from schemas.messages.consumer_group_describe import DescribedGroup as DescribedConsumerGroup
 from schemas.messages.delete_groups import DeletableGroupResult, DeleteGroupsRequest
 from schemas.messages.describe_groups import DescribedGroup, DescribeGroupsRequest
 from schemas.messages.list_groups import ListedGroup, ListGroupsRequest, ListGroupsResponse
@@ -44,8 +46,6 @@ UNDER_WAY = 4
 """Limit of requests at the same time; others wait for them."""
 NEWEST = 32767
 CLASSIC = "classic"
-WITHOUT_MEMBERS = frozenset(("Empty", "Dead", ""))
-"""States of a group without members; "" is in answers with an error."""
 FIRST_LIST_WITH_TYPES = 5
 
 
@@ -65,6 +65,8 @@ class Question(NamedTuple, Generic[A]):
     newest: int = NEWEST
     first_with_many: int = 0
     """The first version that takes several groups."""
+    unserved: ErrorCode = ErrorCode.COORDINATOR_NOT_AVAILABLE
+    """The answer about each group of a broker that does not serve the API."""
 
 
 def _fetch(group_ids: Sequence[str], *, is_stable: bool = False) -> OffsetFetchRequest:
@@ -87,6 +89,14 @@ DESCRIBE = Question(
     lambda _, response: ((each.group_id, each) for each in response.groups),
     lambda group_id, error: DescribedGroup(group_id=group_id, error_code=error),
 )
+DESCRIBE_CONSUMER = Question(
+    ApiKey.CONSUMER_GROUP_DESCRIBE,
+    lambda group_ids: ConsumerGroupDescribeRequest(group_ids=tuple(group_ids)),
+    lambda _, response: ((each.group_id, each) for each in response.groups),
+    lambda group_id, error: DescribedConsumerGroup(group_id=group_id, error_code=error),
+    unserved=ErrorCode.GROUP_ID_NOT_FOUND,
+)
+"""Asks about groups of the consumer protocol (KIP-848), which DESCRIBE does not find."""
 DELETE = Question(
     ApiKey.DELETE_GROUPS,
     lambda group_ids: DeleteGroupsRequest(groups_names=tuple(group_ids)),
@@ -191,6 +201,10 @@ class UpstreamGroups:
         """Ask one coordinator. Groups that it does not answer stay in `waiting`."""
         try:
             link = await self.coordinators.link_to(address)
+            if not link.serves(question.api_key):
+                for group_id in group_ids:
+                    _answer(waiting, group_id, question.refusal(group_id, question.unserved))
+                return
             takes_many = link.version(question.api_key, newest) >= question.first_with_many
             for some in [group_ids] if takes_many else [[each] for each in group_ids]:
                 response = await link.ask(question.request(some), newest=newest, timeout_s=ANSWER_S)

@@ -12,6 +12,12 @@ from kshim.configs.endpoint import Endpoint
 from kshim.upstream.coordinators import GROUP, UpstreamCoordinators
 from kshim.upstream.link import LinkError
 from schemas.error_code import ErrorCode
+from schemas.messages.consumer_group_describe import (
+    ConsumerGroupDescribeRequest,
+    ConsumerGroupDescribeResponse,
+)
+from schemas.messages.consumer_group_describe import DescribedGroup as DescribedConsumerGroup
+from schemas.messages.consumer_group_describe import Member as ConsumerMember
 from schemas.messages.delete_groups import DeletableGroupResult, DeleteGroupsRequest, DeleteGroupsResponse
 from schemas.messages.describe_groups import (
     DescribedGroup,
@@ -65,6 +71,7 @@ class KafkaGroups(UpstreamCoordinators):
         self.requests: list[Any] = []
         self.versions_asked: list[int] = []
         self.is_down = False
+        self.serves_consumer_groups = True
         self.error = ErrorCode.NONE
         """The answer to everything, if it is an error."""
         self.finding = ErrorCode.NONE
@@ -99,6 +106,8 @@ class KafkaGroups(UpstreamCoordinators):
         if isinstance(request, DescribeGroupsRequest):
             groups = tuple(self._describe(each, version) for each in request.groups)
             return DescribeGroupsResponse(groups=groups)
+        if isinstance(request, ConsumerGroupDescribeRequest):
+            return ConsumerGroupDescribeResponse(groups=tuple(map(self._describe_new, request.group_ids)))
         if isinstance(request, DeleteGroupsRequest):
             return DeleteGroupsResponse(results=tuple(map(self._delete, request.groups_names)))
         if isinstance(request, OffsetFetchRequest):
@@ -122,13 +131,22 @@ class KafkaGroups(UpstreamCoordinators):
         group = self.groups.get(group_id)
         if self.error:
             return DescribedGroup(group_id=group_id, error_code=self.error)
-        if group is None:
+        if group is None or group.type != "classic":
             absent = ErrorCode.GROUP_ID_NOT_FOUND if version >= 6 else ErrorCode.NONE
             return DescribedGroup(group_id=group_id, group_state="Dead", error_code=absent)
         members = () if group.state == "Empty" else (DescribedGroupMember(member_id="m", client_host="/h"),)
         return DescribedGroup(
             group_id=group_id, group_state=group.state, protocol_type="consumer", members=members
         )
+
+    def _describe_new(self, group_id: str) -> DescribedConsumerGroup:
+        group = self.groups.get(group_id)
+        if self.error or group is None or group.type != "consumer":
+            error = self.error or ErrorCode.GROUP_ID_NOT_FOUND
+            return DescribedConsumerGroup(group_id=group_id, error_code=error)
+        member = ConsumerMember(member_id="m", client_id="c", client_host="/h")
+        members = () if group.state == "Empty" else (member,)
+        return DescribedConsumerGroup(group_id=group_id, group_state=group.state, members=members)
 
     def _delete(self, group_id: str) -> DeletableGroupResult:
         error = self.error or ErrorCode.NONE
@@ -212,6 +230,9 @@ class Link:
     def __init__(self, kafka: KafkaGroups, address: Endpoint) -> None:
         self.kafka = kafka
         self.address = address
+
+    def serves(self, api_key: Any) -> bool:
+        return self.kafka.serves_consumer_groups or api_key.name != "CONSUMER_GROUP_DESCRIBE"
 
     def version(self, api_key: Any, newest: int = NEWEST) -> int:
         return min(newest, self.kafka.versions.get(api_key.name, 9))

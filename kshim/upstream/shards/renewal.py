@@ -25,8 +25,8 @@ from kshim.coordination.interfaces import Groups
 from kshim.storage.clock import Timer, TimerClock, after
 from kshim.turns.slices import others_first
 from kshim.upstream.shards.mirrored import MOST_AT_ONCE, MirroredOffsets, Offset, answered_offset, offset_of
-from kshim.upstream.upstream_groups import DESCRIBE, FETCH, WITHOUT_MEMBERS, UpstreamGroups, offsets_of
-from schemas.error_code import ErrorCode
+from kshim.upstream.there import describe_there
+from kshim.upstream.upstream_groups import FETCH, UpstreamGroups, offsets_of
 from schemas.internal_topics.group_metadata_log import OffsetCommitValue
 from schemas.messages.offset_fetch import OffsetFetchResponsePartitions
 
@@ -164,12 +164,11 @@ class Renewal:
         seen = [group for each in group_ids if (group := self._groups.see(each)) is not None]
         used = [group.group_id for group in seen if group.members]
         committed = [group.group_id for group in seen if group.committed]
-        asked = self._upstream.ask_many(DESCRIBE, used), self._upstream.ask_many(FETCH, committed)
-        for described in await asked[0]:
-            if described.error_code in (ErrorCode.NONE, ErrorCode.GROUP_ID_NOT_FOUND):
-                is_used = described.group_state not in WITHOUT_MEMBERS
-                self._mirrored.note_use(described.group_id, is_used=is_used)
-        for fetched in await asked[1]:
+        fetching = self._upstream.ask_many(FETCH, committed)
+        for there in await describe_there(self._upstream, used):
+            if not there.error:
+                self._mirrored.note_use(there.group_id, is_used=there.is_used)
+        for fetched in await fetching:
             if not fetched.error_code:
                 await self._compare(fetched.group_id, offsets_of(fetched), renew_ms)
 

@@ -192,11 +192,12 @@ def test_many_groups_are_looked_at_a_few_at_a_time() -> None:
     assert asked == set(names)
 
 
-def test_a_group_that_is_used_at_both_sides_is_found(caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize("protocol", ["classic", "consumer"])
+def test_a_group_that_is_used_at_both_sides_is_found(caplog: pytest.LogCaptureFixture, protocol: str) -> None:
     it = Looking()
     it.commit()
     join(it.world, "g")
-    it.kafka.groups = {"g": Group("Stable")}
+    it.kafka.groups = {"g": Group("Stable", protocol)}
     it.look()
     assert it.mirrored.in_use == {"g"}
     assert "group g is used here and has members at the upstream itself" in caplog.text
