@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 from integration.differential.differences.configs import described_config
 from integration.differential.differences.groups import API_VERSIONS, PATIENT
 from integration.differential.differences.guest import Guest
-from integration.differential.differences.member import coordinated
+from integration.differential.differences.member import Member, coordinated, protocol
 from integration.differential.differences.scenario import difference
+from schemas.consumer_protocol import ConsumerProtocolSubscription, encode_subscription
 from schemas.error_code import ErrorCode
 from schemas.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 
 
-def _join(guest: Guest, member_id: str = "m", **fields: Any) -> Any:
+def _join(guest: Guest, member_id: str = "m", topics: Collection[str] = ("t",), **fields: Any) -> Any:
     """The answer to a member that joins."""
     joining = ConsumerGroupHeartbeatRequest(
         group_id=guest.name("g"),
         member_id=member_id,
         rebalance_timeout_ms=60_000,
-        subscribed_topic_names=(guest.name("t"),),
+        subscribed_topic_names=tuple(map(guest.name, topics)),
         topic_partitions=(),
         **fields,
     )
@@ -42,6 +44,16 @@ def a_static_member_that_joins_twice(guest: Guest) -> str:
     guest.create("t")
     _join(guest, instance_id="i")
     return _error(_join(guest, instance_id="i"))
+
+
+@difference("D-upgrade-rebalances", apache_kafka=1, kshim=2)
+def a_member_without_topics_that_joins_members_without_partitions(guest: Guest) -> int:
+    coordinated(guest)
+    guest.create("t")
+    subscription = encode_subscription(ConsumerProtocolSubscription(topics=(guest.name("t"),)))
+    Member(guest, "classic", protocols=(protocol(subscription),)).enter()
+    epoch: int = _join(guest, topics=()).member_epoch
+    return epoch
 
 
 @difference("D-consumer-heartbeats-wait", apache_kafka=5_000, kshim=1_000)

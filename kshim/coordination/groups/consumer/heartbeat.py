@@ -19,11 +19,12 @@ from kshim.coordination.groups.consumer.membership import (
 )
 from kshim.coordination.groups.consumer.partitions import HOLDS_NOTHING, Held
 from kshim.coordination.groups.consumer.reconciliation import Owned
-from kshim.coordination.groups.consumer.recording import resumes
+from kshim.coordination.groups.consumer.recording import Cause, resumes
 from kshim.coordination.groups.consumer.refused import Refused
 from kshim.coordination.groups.consumer.regexes import Searched, change_regex, check_regex, maybe_search
 from kshim.coordination.groups.consumer.targets import assign, refresh, take_step
 from kshim.coordination.groups.consumer.writing import Writing
+from kshim.coordination.groups.trigger import Trigger
 from schemas.error_code import ErrorCode
 from schemas.internal_topics.group_metadata_log import TopicId
 from schemas.messages.consumer_group_heartbeat import (
@@ -50,6 +51,8 @@ class Checked(NamedTuple):
     """The static member whose place it takes."""
     owned: Owned | None
     """The partitions that it says it owns."""
+    rebalances: bool = False
+    """True if the group is to rebalance, whatever the request changes."""
 
 
 def check(it: Writing, caller: Caller, request: ConsumerGroupHeartbeatRequest) -> Checked:
@@ -76,11 +79,12 @@ def heartbeat(
 
     visible: returns those of some topics that the sender may see. interval_ms: until its next heartbeat.
     """
-    old, new, replaced, owned = checked
+    old, new, replaced, owned, rebalances = checked
     if replaced is not None:
         take_place(it, replaced, old)
+        it.noted.cause = Cause(Trigger.STATIC_MEMBER_REPLACED) if rebalances else None
     epoch = it.group.epoch
-    has_new_subscription = subscribe(it, old, new, visible)
+    has_new_subscription = subscribe(it, old, new, visible, rebalances=rebalances)
     if replaced is not None and it.group.epoch == epoch:
         resumes(it.draft, it.group, replaced, new)
     assign(it)
@@ -96,9 +100,9 @@ def heartbeat(
     )
 
 
-def subscribe(it: Writing, old: Member, new: Member, visible: Visible) -> bool:
-    """Write what has changed of a member, and a new group epoch if that matters to the others; return True if
-    the topics that it subscribes to have changed.
+def subscribe(it: Writing, old: Member, new: Member, visible: Visible, *, rebalances: bool = False) -> bool:
+    """Write what has changed of a member, and a new group epoch if that matters to the others, or if the
+    group `rebalances`; return True if the topics that the member subscribes to have changed.
     """
     group, assignors = it.group, it.environment.assignors
     before = Searched.of(group)
@@ -110,7 +114,7 @@ def subscribe(it: Writing, old: Member, new: Member, visible: Visible) -> bool:
     has_new_regex = new.regex != old.regex
     is_bumped = change_regex(it, old, new) or has_new_names
     maybe_search(it, before, is_new_regex and has_new_regex, visible)
-    is_bumped = is_bumped or group.subscriptions.preferred_assignor(assignors) != preferred
+    is_bumped = is_bumped or rebalances or group.subscriptions.preferred_assignor(assignors) != preferred
     if is_bumped or group.needs_refresh(it.now_ms):
         refresh(it, is_bumped)
     return has_new_names or has_new_regex

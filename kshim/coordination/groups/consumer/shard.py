@@ -185,6 +185,7 @@ class ConsumerShard:
         else:
             converted = convert(classic, draft.settings, self._environment.topics)
             checked = check(self._writing(draft, converted.group), caller, request)
+            checked = checked._replace(rebalances=not converted.is_settled)
             upgrade(it, classic, converted)
         del self._classic[classic.group_id]
         return it, checked

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from kshim.coordination.groups.classic_group import CONSUMER, ClassicGroup
 from kshim.coordination.groups.consumer.group import ConsumerGroup
 from kshim.coordination.groups.consumer.member import Member
-from kshim.coordination.groups.consumer.partition_epochs import StillOwned
+from kshim.coordination.groups.consumer.partition_epochs import FREE, StillOwned
 from kshim.coordination.groups.consumer.partitions import Assignment, Held
 from kshim.coordination.groups.consumer.refused import LONGEST_SHOWN, Refused
 from kshim.coordination.groups.consumer.topics import Topics, metadata_hash
@@ -21,6 +21,7 @@ from kshim.coordination.groups.member import Member as ClassicMember
 from kshim.coordination.groups.parked import answer_heartbeats, refuse_syncs
 from kshim.coordination.groups.recording import gives_way
 from kshim.coordination.groups.settings import MigrationPolicy, Settings
+from kshim.coordination.groups.states import State
 from schemas.consumer_protocol import decode_assignment, decode_subscription
 from schemas.error_code import ErrorCode
 from schemas.internal_topics.consumer_group_log import ClassicMemberMetadata, ClassicProtocol
@@ -39,6 +40,9 @@ class Converted(NamedTuple):
 
     group: ConsumerGroup
     members: tuple[Member, ...]
+    is_settled: bool
+    """False if the classic group was rebalancing, or if nobody has some partition that its members subscribe
+    to. Then the consumer group rebalances, even if the member that joins changes nothing."""
 
 
 def convert(classic: ClassicGroup, settings: Settings, topics: Topics) -> Converted:
@@ -69,7 +73,8 @@ def convert(classic: ClassicGroup, settings: Settings, topics: Topics) -> Conver
             group.targets[member.member_id] = target_of(member)
     except (MalformedMessage, StillOwned) as fault:
         raise refuse(_MALFORMED) from fault
-    return Converted(group, tuple(group.members.values()))
+    is_settled = classic.state is State.STABLE and _has_all(group, topics)
+    return Converted(group, tuple(group.members.values()), is_settled)
 
 
 def upgrade(it: Writing, classic: ClassicGroup, converted: Converted) -> None:
@@ -94,6 +99,17 @@ def upgrade(it: Writing, classic: ClassicGroup, converted: Converted) -> None:
 def target_of(member: Member) -> Assignment:
     """What a converted member is to have: what it has."""
     return {topic_id: frozenset(partitions) for topic_id, partitions in member.assigned.items()}
+
+
+def _has_all(group: ConsumerGroup, topics: Topics) -> bool:
+    """True if each partition of each topic that the group subscribes to has an owner."""
+    found = map(topics.named, group.subscriptions.topics())
+    return not any(
+        group.partition_epochs.of(topic.topic_id, partition) == FREE
+        for topic in found
+        if topic is not None
+        for partition in range(topic.partitions)
+    )
 
 
 def _dismiss(draft: Draft, classic: ClassicGroup) -> None:

@@ -222,6 +222,33 @@ class TestUpgrades:
         world.join("m", "foo")
         assert world.member(old).assigned == {}
 
+    def test_a_static_member_that_comes_back_does_not_end_a_rebalance(self) -> None:
+        world, old = mixed()
+        static = world.answers[world.join_classic(version=5, instance_id="i")]
+        world.heartbeat("m", -1)
+        answer = world.join("n", "foo", instance_id="i")
+        assert (answer.error_code, answer.member_epoch) == (0, static.generation_id + 1)
+        targets = world.group().targets
+        assert sorted(each for member_id in (old, "n") for each in targets[member_id][FOO]) == list(range(6))
+
+    def test_members_of_a_rebalance_that_is_due_join_again(self) -> None:
+        world, old = mixed()
+        world.join_classic(old)
+        world.sync_classic(old, 2)
+        world.heartbeat("m", -1)
+        world.join("n")
+        assert world.beat_classic(old, 2) == REBALANCING
+        answer = world.answers[world.join_classic(old)]
+        assert had(world.sync_classic(old, answer.generation_id).assignment) == {"foo": set(range(6))}
+
+    def test_a_partition_that_nobody_has_gets_an_owner(self) -> None:
+        world = Mixed()
+        old = world.classic(assigned=assignment(foo=range(4)))
+        assert world.join("m").member_epoch == 2
+        assert world.beat_classic(old, 1) == REBALANCING
+        world.join_classic(old)
+        assert set(world.member(old).assigned[FOO]) == set(range(6))
+
     def test_129_a_classic_member_turns_in_place(self) -> None:
         world = Mixed()
         old = world.classic()
