@@ -50,6 +50,7 @@ class ConsumerGroup:
         "assigned_ms",
         "assignment_epoch",
         "epoch",
+        "fenced",
         "group_id",
         "has_old_metadata",
         "members",
@@ -85,6 +86,8 @@ class ConsumerGroup:
         """Soft: when to look at the topics again in ms, and the group epoch when this was set; None stands
         for at once.
         """
+        self.fenced: dict[str, str] = {}
+        """Soft: the members that an administrator fenced, by the id of the member now in their place."""
         self.parked: dict[str, Parked] = {}
         """Soft: the heartbeats whose answers wait, by member id."""
         self.search: Search | None = None
@@ -139,6 +142,7 @@ class ConsumerGroup:
         """Remove a member, if it exists."""
         old = self.members.pop(member_id, None)
         if old is not None:
+            self.fenced.pop(member_id, None)
             self.partition_epochs.change(old, None)
             self._note(old, None)
 

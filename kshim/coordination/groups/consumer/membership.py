@@ -46,7 +46,8 @@ def find_member(
         return Found(holder)
     if holder is None:
         return Found(group.members.get(member_id) or Member(member_id))
-    if holder.classic is None and holder.epoch != GOES_AWAY:
+    is_free = holder.classic is not None or holder.epoch == GOES_AWAY
+    if not is_free or group.fenced.get(holder.member_id) == member_id:
         # Kafka refuses the holder itself, too, if it joins again: clients of it fail for good.
         if holder.member_id == member_id:
             return Found(holder)

@@ -48,7 +48,7 @@ def _expire(it: Writing, request: ExpireMember) -> ErrorCode:
 
 def _fence(it: Writing, request: FenceMember) -> ErrorCode:
     """Give the place of a static member to an id that no client uses, as if another client had taken it and
-    gone away. A client that comes with the instance id takes it, until the session ends.
+    gone away. Another client that comes with the instance id takes it, until the session ends.
     """
     instance_id = request.group_instance_id
     holder = it.group.static_member(instance_id)
@@ -59,6 +59,7 @@ def _fence(it: Writing, request: FenceMember) -> ErrorCode:
     it.cancel_all(holder.member_id)
     away = replace(holder, member_id=member_id, epoch=GOES_AWAY, revoking=HOLDS_NOTHING)
     take_place(it, holder, away)
+    it.group.fenced[member_id] = holder.member_id
     it.restart_session(away)
     resumes(it.draft, it.group, holder, away)
     if parked is not None:

@@ -128,6 +128,17 @@ def test_a_static_member_that_is_fenced(world: World) -> None:
     assert sorted(world.member("b").assigned[FOO]) == [0, 1, 2, 3, 4, 5]
 
 
+def test_a_fenced_member_that_joins_again(world: World) -> None:
+    """librdkafka sends the instance id only with its joins: it learns of the fencing in two steps."""
+    world.join("a", "foo", instance_id="i")
+    world.ask(FenceMember(G, "i"))
+    assert world.heartbeat("a", 2).error_code == ErrorCode.UNKNOWN_MEMBER_ID
+    assert world.heartbeat("a", 0, instance_id="i").error_code == ErrorCode.UNRELEASED_INSTANCE_ID
+    assert world.join("b", "foo", instance_id="i").error_code == ErrorCode.NONE
+    world.heartbeat("b", -2, instance_id="i")
+    assert world.join("a", "foo", instance_id="i").error_code == ErrorCode.NONE
+
+
 def test_nobody_takes_the_place_of_a_fenced_member(world: World) -> None:
     world.join("a", "foo", instance_id="i")
     world.ask(FenceMember(G, "i"))
