@@ -28,6 +28,12 @@ def _join(guest: Guest, member_id: str = "m", topics: Collection[str] = ("t",), 
     return guest.answer(1, joining)
 
 
+def _classic(guest: Guest, name: str, **fields: Any) -> Member:
+    """A classic member with the same subscription."""
+    subscription = encode_subscription(ConsumerProtocolSubscription(topics=(guest.name("t"),)))
+    return Member(guest, name, protocols=(protocol(subscription),), **fields)
+
+
 def _error(answer: Any) -> str:
     return ErrorCode(answer.error_code).name
 
@@ -50,10 +56,22 @@ def a_static_member_that_joins_twice(guest: Guest) -> str:
 def a_member_without_topics_that_joins_members_without_partitions(guest: Guest) -> int:
     coordinated(guest)
     guest.create("t")
-    subscription = encode_subscription(ConsumerProtocolSubscription(topics=(guest.name("t"),)))
-    Member(guest, "classic", protocols=(protocol(subscription),)).enter()
+    _classic(guest, "classic").enter()
     epoch: int = _join(guest, topics=()).member_epoch
     return epoch
+
+
+@difference("D-downgrade-rebalances", apache_kafka="NONE", kshim="REBALANCE_IN_PROGRESS")
+def a_member_that_waits_while_the_last_consumer_member_turns_classic(guest: Guest) -> str:
+    coordinated(guest)
+    guest.create("t", 2)
+    _join(guest, instance_id="i")
+    waiting, other = _classic(guest, "waiting"), _classic(guest, "other", group_instance_id="i")
+    waiting.enter()
+    other.send_join()
+    assert not other.hear_join().error_code
+    waiting.send_heartbeat()
+    return waiting.hear_heartbeat()
 
 
 @difference("D-consumer-heartbeats-wait", apache_kafka=5_000, kshim=1_000)

@@ -23,6 +23,7 @@ SETTINGS = {
     SHARED: {
         "auto.create.topics.enable": "true",
         "broker.rack": "Köln",
+        "group.consumer.assignment.interval.ms": "0",
         "group.max.size": "2",
         "group.min.session.timeout.ms": "300",
         "log.cleaner.backoff.ms": "100",

@@ -7,7 +7,7 @@ import pytest
 from tests.simulation.consumer_groups.run import run
 from tests.simulation.outcome import total
 
-ONCE_FAILED = (245, 402953, 113059, 203053)
+ONCE_FAILED = (245, 402953, 113059, 203053, 106869)
 """Seeds that fail without a fix that they have led to."""
 
 pytestmark = pytest.mark.thorough

@@ -28,6 +28,7 @@ from kshim.coordination.groups.consumer.partition_epochs import FREE
 from kshim.coordination.groups.consumer.partitions import without_epochs
 from kshim.coordination.groups.consumer.reconciliation import Owned
 from kshim.coordination.groups.consumer.refused import Refused
+from kshim.coordination.groups.consumer.states import GroupState
 from kshim.coordination.groups.consumer.targets import assign, take_step
 from kshim.coordination.groups.consumer.writing import Writing
 from kshim.coordination.groups.settings import MigrationPolicy
@@ -184,7 +185,8 @@ def _merged(
 
 def _step(it: Writing, old: Member, new: Member, holder: Member | None, owned: Owned) -> tuple[Member, int]:
     """Take the member one step to its target; return it, and its generation. If it has taken the place of the
-    last member of the consumer protocol, the group becomes a classic one.
+    last member of the consumer protocol, the group becomes a classic one, which rebalances unless all have
+    their targets.
     """
     group = it.group
     is_changed = subscribe(it, old, new, all_visible)
@@ -192,6 +194,7 @@ def _step(it: Writing, old: Member, new: Member, holder: Member | None, owned: O
     if holder is not None and becomes_classic(group, remaining, it.settings):
         rebalances = group.assignment_epoch < group.epoch
         reached = new if rebalances else take_step(it, new, owned, is_changed)
+        rebalances = rebalances or group.state is not GroupState.STABLE
         generation = group.epoch if rebalances else reached.epoch
         downgrade(it, tuple(group.members.values()), rebalances=rebalances)
         return reached, generation

@@ -1,6 +1,7 @@
 """Turns a consumer group back into a classic group, when only classic members remain.
 
-The members keep what they are to have, and join again.
+The members keep what they hold, and join again. If the group is upgraded before they did, nobody has been
+given what another member still holds.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from collections.abc import Sequence
 from kshim.coordination.groups.classic_group import CONSUMER, ClassicGroup
 from kshim.coordination.groups.consumer.group import ConsumerGroup
 from kshim.coordination.groups.consumer.member import Member
-from kshim.coordination.groups.consumer.partitions import Assignment
+from kshim.coordination.groups.consumer.partitions import Assignment, joined, without_epochs
 from kshim.coordination.groups.consumer.topics import Topics
 from kshim.coordination.groups.consumer.writing import Writing
 from kshim.coordination.groups.member import Member as ClassicMember
@@ -44,11 +45,10 @@ def downgrade(it: Writing, remaining: Sequence[Member], *, rebalances: bool) -> 
     """Write the conversion; then the classic group rebalances, if it is to."""
     group, draft = it.group, it.draft
     epoch = group.epoch
-    wanted = [(member, group.target_of(member)) for member in remaining]
     it.delete_group()
     classic = ClassicGroup(group.group_id, draft.now_ms, state=State.STABLE, generation=epoch)
-    for member, target in wanted:
-        classic.add(_classic(group.group_id, member, target, it.environment.topics), CONSUMER)
+    for member in remaining:
+        classic.add(_classic(group.group_id, member, it.environment.topics), CONSUMER)
     classic.protocol_name = classic.select_protocol()
     classic.keep_subscriptions()
     draft.write_group(classic)
@@ -75,9 +75,10 @@ def assignment_bytes(member: Member, assignment: Assignment, topics: Topics) -> 
     return encode_assignment(ConsumerProtocolAssignment(assigned_partitions=tuple(found)), version)
 
 
-def _classic(group_id: str, member: Member, target: Assignment, topics: Topics) -> ClassicMember:
+def _classic(group_id: str, member: Member, topics: Topics) -> ClassicMember:
     assert member.classic is not None
-    assignment = assignment_bytes(member, target, topics)
+    held = without_epochs(joined(member.assigned, member.revoking))
+    assignment = assignment_bytes(member, held, topics)
     return ClassicMember(
         group_id=group_id,
         member_id=member.member_id,

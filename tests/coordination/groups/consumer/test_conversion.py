@@ -286,7 +286,8 @@ class TestDowngrades:
         assert kinds[9:] == [2]
         group = world.classic_groups[G]
         assert (group.state, group.generation, list(group.members)) == (State.PREPARING_REBALANCE, 2, [old])
-        assert had(group.members[old].assignment) == {"foo": set(range(3))}
+        held = range(3) if how == "expires" else range(6)
+        assert had(group.members[old].assignment) == {"foo": set(held)}
         assert world.groups() == {}
         assert world.beat_classic(old, 2) == REBALANCING
         world.reload()
@@ -341,6 +342,26 @@ class TestDowngrades:
             assert had(world.sync_classic(answer.member_id, 2).assignment) == {"foo": set(range(6))}
         world.reload()
         assert list(world.classic_groups[G].members) == [answer.member_id]
+
+    def test_nobody_gets_what_another_one_still_holds(self) -> None:
+        world, old = mixed()
+        other = world.answers[world.join_classic("x")]
+        world.heartbeat("m", -1)
+        world.join("n")
+        assert set(world.member(old).assigned[FOO]) == set(range(6))
+        world.join_classic("x")
+        assert had(world.sync_classic("x", other.generation_id + 1).assignment) == {}
+
+    def test_a_classic_member_takes_the_place_of_the_last_one_while_others_wait(self) -> None:
+        world = Mixed()
+        world.join("m", "foo", instance_id="i")
+        waiting = world.answers[world.join_classic("x")]
+        assert had(world.sync_classic("x", waiting.generation_id).assignment) == {}
+        world.heartbeat("m", -2, instance_id="i")
+        answer = world.answers[world.join_classic(instance_id="i", version=5)]
+        assert (answer.error_code, answer.generation_id) == (0, waiting.generation_id)
+        assert world.classic_groups[G].state is State.PREPARING_REBALANCE
+        assert world.beat_classic("x", waiting.generation_id) == REBALANCING
 
     def test_not_when_the_last_one_turns_classic_in_place(self) -> None:
         world = Mixed()
