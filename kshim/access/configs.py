@@ -27,13 +27,13 @@ from schemas.messages import incremental_alter_configs as incremental
 from schemas.messages.describe_configs import DescribeConfigsRequest
 
 Alter = TypeVar("Alter", plain.AlterConfigsRequest, incremental.IncrementalAlterConfigsRequest)
-CLIENT_METRICS, GROUP = 16, 32
+CLIENT_METRICS = 16
 _KINDS: Final[Mapping[int, AclResource]] = {
     ResourceType.TOPIC: AclResource.TOPIC,
     ResourceType.BROKER: AclResource.CLUSTER,
     ResourceType.LOGGER: AclResource.CLUSTER,
     CLIENT_METRICS: AclResource.CLUSTER,
-    GROUP: AclResource.GROUP,
+    ResourceType.GROUP: AclResource.GROUP,
 }
 """The type of the ACLs, by the type of the resource with configs."""
 MESSAGES: Final = {

@@ -1,4 +1,4 @@
-"""AlterConfigs (33): replace all configs that are set on topics and brokers (KIP-133).
+"""AlterConfigs (33): replace all configs that are set on topics, brokers and groups (KIP-133).
 
 Kafka has deprecated it in favour of IncrementalAlterConfigs, but older clients have only this API.
 """

@@ -1,4 +1,4 @@
-"""DescribeConfigs (32): the configs of topics and of the broker.
+"""DescribeConfigs (32): the configs of topics, of groups and of the broker.
 
 v1: synonyms (KIP-226); v3: types and documentation. All configs that Kafka lists are listed. The
 documentation says which of them have no effect in kshim.
@@ -20,6 +20,7 @@ from kshim.cluster.described import (
     DescribedConfig,
     described_broker,
     described_defaults,
+    described_group,
     described_loggers,
     described_topic,
 )
@@ -55,8 +56,8 @@ class _Invalid(Exception):
         self.error_code = error_code
 
 
-RESOURCE_TYPES = frozenset({*ResourceType, 16, 32})
-"""The types that Apache Kafka knows; 16 and 32 are client metrics and groups."""
+RESOURCE_TYPES = frozenset({*ResourceType, 16})
+"""The types that Apache Kafka knows; 16 is client metrics."""
 RESOURCE_US = 500
 MALFORMED = _Invalid(
     ErrorCode.INVALID_REQUEST,
@@ -148,6 +149,8 @@ def _describe(broker: Broker, resource: DescribeConfigsResource) -> _Described:
             return _describe_broker(broker, resource.resource_name)
         case ResourceType.LOGGER:
             return _describe_loggers(broker, resource.resource_name)
+        case ResourceType.GROUP:
+            return _describe_group(broker, resource.resource_name)
         case other:
             raise _Invalid(ErrorCode.INVALID_REQUEST, f"Resource type {other} is not served.")
 
@@ -176,6 +179,16 @@ def _describe_broker(broker: Broker, name: str) -> _Described:
         message = f"Unexpected broker id, expected {broker.node_id} or empty string, but received {name}"
         raise _Invalid(ErrorCode.INVALID_REQUEST, message)
     return _Described(partial(described_broker, configs), configs, "a broker's configs")
+
+
+def _describe_group(broker: Broker, group_id: str) -> _Described:
+    """Describe the configs of a group, which need not exist."""
+    if group_id == "":
+        raise _Invalid(ErrorCode.INVALID_REQUEST, "Group name must not be empty")
+    configs = broker.cluster.broker_configs(broker.node_id)
+    overrides = broker.cluster.group_configs.get(group_id, {})
+    described = partial(described_group, overrides, configs)
+    return _Described(described) if overrides else _Described(described, configs, "a group's configs")
 
 
 def _describe_loggers(broker: Broker, name: str) -> _Described:

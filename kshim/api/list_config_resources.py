@@ -17,13 +17,13 @@ from schemas.messages.list_config_resources import (
 
 FIRST_VERSION_WITH_TYPES = 1
 CLIENT_METRICS = 16
-OF_KAFKA = (2, 4, 8, 16, 32)  # 16 and 32: client metrics and groups
+OF_KAFKA = (*ResourceType, CLIENT_METRICS)
 
 
 def list_config_resources(
     broker: ClusterView, context: RequestContext, request: ListConfigResourcesRequest
 ) -> ListConfigResourcesResponse:
-    """List all topics, all running brokers, and their loggers.
+    """List all topics, all running brokers, their loggers, and the groups whose configs were set.
 
     If no type is requested, all types are meant.
     """
@@ -37,6 +37,7 @@ def list_config_resources(
         ResourceType.TOPIC: broker.cluster.topics,
         ResourceType.BROKER: brokers,
         ResourceType.LOGGER: brokers,
+        ResourceType.GROUP: broker.cluster.group_configs,
     }
     return ListConfigResourcesResponse(
         config_resources=tuple(

@@ -30,6 +30,7 @@ class ConfigSource(IntEnum):
     STATIC_BROKER = 4
     DEFAULT = 5
     DYNAMIC_BROKER_LOGGER = 6
+    GROUP = 8
 
 
 class Setting(NamedTuple):
@@ -73,9 +74,11 @@ def broker_configs(
 
 
 def broker_text(name: str, configs: BrokerConfigs) -> str:
-    """The text of one property: the strongest setting, else the default."""
+    """The text of one property that has a default: the strongest setting, else the default."""
     set_texts = (setting.text for setting in configs.settings([name]))
-    return next(set_texts, PROPERTIES[name].default)
+    default = PROPERTIES[name].default if name in PROPERTIES else BROKER_CONFIGS[name].default
+    assert default is not None
+    return next(set_texts, default)
 
 
 def parse_node_id(name: str) -> int | None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 from uuid import UUID
@@ -28,11 +28,13 @@ from kshim.cluster.checks import (
 )
 from kshim.cluster.config_changes import ConfigChange, altered
 from kshim.cluster.current_configs import CurrentConfigs
+from kshim.cluster.group_configs import decode_group, encode_group, stored_key
 from kshim.cluster.internal_topics import auto_created
 from kshim.cluster.keys import (
     BROKER_CONFIGS,
     CLUSTER_ID,
     DELETED,
+    GROUP_CONFIGS,
     NEXT_PARTITION_NO,
     TOPIC,
 )
@@ -114,8 +116,10 @@ class Cluster:
         self._metric_names = MetricNames()
         self._configs = CurrentConfigs(config, self.node_ids)
         self.broker_configs, self.log_config = self._configs.of_broker, self._configs.of_log
+        self.group_values = self._configs.of_group
         self._watchers: dict[object, Callable[[Sequence[Move]], None]] = {}
         self._topic_watchers: list[Callable[[str, str], None]] = []
+        self._group_watchers: list[Callable[[Collection[str]], None]] = []
         self._next_partition_no = 0
 
     # ---- reading
@@ -158,6 +162,15 @@ class Cluster:
         for watcher in self._topic_watchers:
             watcher(name, change)
 
+    @property
+    def group_configs(self) -> Mapping[str, Mapping[str, str]]:
+        """The configs that were set for groups, by group id."""
+        return self._configs.groups
+
+    def watch_group_configs(self, watcher: Callable[[Collection[str]], None]) -> None:
+        """Call `watcher(group_ids)` each time configs of groups were changed."""
+        self._group_watchers.append(watcher)
+
     # ---- starting
 
     def start(self) -> Deferred[None]:
@@ -175,6 +188,9 @@ class Cluster:
                 kept.read(self._metadata)
         for key, value in self._metadata.items(BROKER_CONFIGS):
             self._configs.dynamic[key.removeprefix(BROKER_CONFIGS).decode()] = json.loads(value)
+        self._configs.alter_groups(
+            dict(decode_group(value) for _, value in self._metadata.items(GROUP_CONFIGS))
+        )
         for key, value in self._metadata.items(TOPIC):
             stored = decode_topic(key.removeprefix(TOPIC).decode(), value)
             self._show(self._fitted(stored, changes))
@@ -392,24 +408,35 @@ class Cluster:
     def alter_configs(
         self, changes: Sequence[ConfigChange], node_id: int, *, validate_only: bool = False
     ) -> Deferred[list[Refusal | None]]:
-        """Change configs of topics and brokers in one durable write. node_id: the broker that was asked.
+        """Change configs of topics, brokers and groups in one durable write.
 
-        Fires with a list: for each change a refusal, or None for success. A change is made whole or not at
-        all. Errbacks StorageError; then nothing was changed.
+        node_id: the broker that was asked. Fires with a list: for each change a refusal, or None for
+        success. A change is made whole or not at all. Errbacks StorageError; then nothing was changed.
         """
         return self.writer.run(self._alter_configs, changes, node_id, validate_only)
 
     async def _alter_configs(
         self, wanted: Sequence[ConfigChange], node_id: int, validate_only: bool
     ) -> list[Refusal | None]:
-        broker = self.broker_configs(node_id)
-        outcome, topics, brokers = altered(wanted, node_id, self.topics, self._configs.dynamic, broker)
-        if not validate_only and (topics or brokers):
+        broker, set_now = self.broker_configs(node_id), self._configs
+        result = altered(wanted, node_id, self.topics, set_now.dynamic, set_now.groups, broker)
+        topics, brokers, groups = result.topics, result.brokers, result.groups
+        if not validate_only and (topics or brokers or groups):
             changes: Changes = {_topic_key(topic.name): encode_topic(topic) for topic in topics}
             changes |= {BROKER_CONFIGS + name.encode(): _encode(now) for name, now in brokers.items()}
+            changes |= {
+                GROUP_CONFIGS + stored_key(name): encode_group(name, now) for name, now in groups.items()
+            }
             await self.writer.put(changes)
             self._show_configs(topics, brokers)
-        return outcome
+            self._show_group_configs(groups)
+        return result.outcome
+
+    def _show_group_configs(self, groups: Mapping[str, dict[str, str]]) -> None:
+        self._configs.alter_groups(groups)
+        if groups:
+            for watcher in self._group_watchers:
+                watcher(groups.keys())
 
     def _show_configs(self, topics: Sequence[Topic], brokers: Mapping[str, dict[str, str]]) -> None:
         """Put durable configs into force."""

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from kshim.cluster.broker_configs import ALL_BROKERS, BrokerConfigs, parse_node_id
 from kshim.cluster.checks import Refusal
+from kshim.cluster.group_configs import fault_in_group_configs, fault_in_intervals
 from kshim.cluster.names import fault_in_name
 from kshim.cluster.topic_configs import fault_in_configs
 from kshim.cluster.topics import Topic
@@ -28,11 +29,12 @@ TWICE = Refusal(ErrorCode.INVALID_REQUEST, "Each resource must appear at most on
 
 
 class ResourceType(IntEnum):
-    """The kinds of resources with configs. Kafka also has client metrics and groups."""
+    """The kinds of resources with configs. Kafka also has client metrics."""
 
     TOPIC = 2
     BROKER = 4
     LOGGER = 8  # of a broker. Its level is not stored; the broker that is asked changes it
+    GROUP = 32
 
 
 class Operation(IntEnum):
@@ -81,6 +83,8 @@ class Altered(NamedTuple):
     """The changed topics in their new state."""
     brokers: dict[str, dict[str, str]]
     """The new dynamic configs of each changed broker, by node id as text or ALL_BROKERS."""
+    groups: dict[str, dict[str, str]]
+    """The new configs of each changed group, by its id."""
 
 
 def altered(
@@ -88,22 +92,28 @@ def altered(
     node_id: int,
     topics: Mapping[str, Topic],
     dynamic: Mapping[str, Mapping[str, str]],
+    groups: Mapping[str, Mapping[str, str]],
     broker: BrokerConfigs,
 ) -> Altered:
     """The result of `changes`, which a client sent to broker `node_id`.
 
-    dynamic: the configs set at run time, by broker. broker: all configs of broker `node_id`.
+    dynamic: the configs set at run time, by broker. groups: the configs of groups, by id. broker: all configs
+    of broker `node_id`.
     """
-    result = Altered(refuse_requests(changes, node_id), [], {})
+    result = Altered(refuse_requests(changes, node_id), [], {}, {})
     for number, change in enumerate(changes):
         if result.outcome[number] is not None or change.resource_type == ResourceType.LOGGER:
             continue
         name = change.resource_name
         if change.resource_type == ResourceType.BROKER:
             name = ALL_BROKERS if name == ALL_BROKERS else str(node_id)  # "01" is broker 1
-            after = _changed_broker(change, result.brokers.get(name, dynamic.get(name, {})))
+            after = _changed_broker(change, result.brokers.get(name, dynamic.get(name, {})), broker)
             if isinstance(after, dict):
                 result.brokers[name] = after
+        elif change.resource_type == ResourceType.GROUP:
+            after = _changed_group(change, groups.get(name, {}), broker)
+            if isinstance(after, dict):
+                result.groups[name] = after
         else:
             after = _changed_topic(change, topics.get(name), broker)
             if isinstance(after, dict):
@@ -168,12 +178,28 @@ def _changed_topic(
     return after
 
 
-def _changed_broker(change: ConfigChange, configs: Mapping[str, str]) -> dict[str, str] | Refusal:
+def _changed_group(
+    change: ConfigChange, configs: Mapping[str, str], broker: BrokerConfigs
+) -> dict[str, str] | Refusal:
+    """The configs of a group after `change`. The group need not exist."""
+    after = _applied(change, configs, {})  # no config of a group takes APPEND, not even a list
+    if isinstance(after, Refusal):
+        return after
+    if change.resource_name == "":
+        return Refusal(ErrorCode.INVALID_REQUEST, "Default group resources are not allowed.")
+    fault = fault_in_group_configs(after, broker)
+    return Refusal(ErrorCode.INVALID_CONFIG, fault) if fault else after
+
+
+def _changed_broker(
+    change: ConfigChange, configs: Mapping[str, str], broker: BrokerConfigs
+) -> dict[str, str] | Refusal:
     """The dynamic configs of one broker, or of all, after `change`. As in Kafka, unknown names are kept."""
     after = _applied(change, configs, BROKER_CONFIGS)
     if isinstance(after, Refusal):
         return after
     fault = _fault_in_dynamic_configs(after, is_for_all=change.resource_name == ALL_BROKERS)
+    fault = fault or fault_in_intervals(after, broker)
     return Refusal(ErrorCode.INVALID_REQUEST, fault) if fault else after
 
 

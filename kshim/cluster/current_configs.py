@@ -1,4 +1,6 @@
-"""The configs in force of each broker and each log. A log's configs are its topic's, else its broker's."""
+"""The configs in force of each broker, log and group. A log's configs are its topic's, else its broker's; a
+group's are its own, else its broker's.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +8,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from kshim.cluster.broker_configs import BrokerConfigs, broker_configs
+from kshim.cluster.group_configs import GroupValues, group_values
 from kshim.cluster.topic_configs import LogConfig, log_config
 from kshim.cluster.topics import NO_LEADER, Topic
 
@@ -22,6 +25,10 @@ class CurrentConfigs:
         self.dynamic: dict[str, dict[str, str]] = {}
         """The texts set at run time, by node id as text, "" for all brokers. Exactly the durable ones."""
         self._of_brokers: dict[int, BrokerConfigs] = {}
+        self.groups: dict[str, dict[str, str]] = {}
+        """The texts set for groups, by group id. Exactly the durable ones."""
+        self._of_groups: dict[str, GroupValues] = {}
+        self._of_other_groups: GroupValues | None = None
         # The key has the topic's name, whose hash Python caches; a value counts for that Topic object alone.
         self._of_logs: dict[tuple[str, int], tuple[Topic, LogConfig]] = {}
 
@@ -30,6 +37,18 @@ class CurrentConfigs:
         known = self._of_brokers.get(node_id)
         if known is None:
             known = self._of_brokers[node_id] = broker_configs(self._config, node_id, self.dynamic)
+        return known
+
+    def of_group(self, group_id: str) -> GroupValues:
+        """The values of a group's configs: its own, else those of the first broker."""
+        known = self._of_groups.get(group_id)
+        if known is None and group_id in self.groups:
+            broker = self.of_broker(self._node_ids[0])
+            known = self._of_groups[group_id] = group_values(self.groups[group_id], broker)
+        if known is None:
+            known = self._of_other_groups
+        if known is None:
+            known = self._of_other_groups = group_values({}, self.of_broker(self._node_ids[0]))
         return known
 
     def of_log(self, topic: Topic, node_id: int | None = None) -> LogConfig:
@@ -54,3 +73,14 @@ class CurrentConfigs:
         self.dynamic |= brokers
         self._of_brokers.clear()
         self._of_logs.clear()
+        self._of_groups.clear()
+        self._of_other_groups = None
+
+    def alter_groups(self, groups: Mapping[str, dict[str, str]]) -> None:
+        """Put new configs of groups into force. groups: all texts of each changed group, by its id."""
+        for group_id, texts in groups.items():
+            self._of_groups.pop(group_id, None)
+            if texts:
+                self.groups[group_id] = texts
+            else:
+                self.groups.pop(group_id, None)

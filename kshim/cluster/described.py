@@ -11,6 +11,7 @@ from kshim.cluster.broker_configs import BrokerConfigs, ConfigSource, Setting, l
 from kshim.configs.brokers import BROKER_CONFIGS, DYNAMIC_CONFIGS, SYNONYMS, BrokerConfig
 from kshim.configs.config import PROPERTIES
 from kshim.configs.definition import ConfigType, Definition
+from kshim.configs.groups import GROUP_CONFIGS
 from kshim.configs.topics import TOPIC_CONFIGS
 from kshim.configs.values import Secret
 
@@ -57,6 +58,22 @@ def created_topic(overrides: Mapping[str, str], broker: BrokerConfigs) -> Iterat
     for name in sorted(TOPIC_CONFIGS):
         if name in overrides or not TOPIC_CONFIGS[name].internal:
             yield topic_setting(name, overrides, broker)
+
+
+def described_group(overrides: Mapping[str, str], broker: BrokerConfigs) -> Iterator[DescribedConfig]:
+    """All configs of a group with these overrides."""
+    for name, row in GROUP_CONFIGS.items():
+        if row.internal and name not in overrides:
+            continue
+        assert row.default is not None
+        synonyms = _synonyms(row.synonym, broker) if row.synonym else ()
+        synonyms = synonyms or (Setting(row.synonym or name, row.default, ConfigSource.DEFAULT),)
+        if name in overrides:
+            text = overrides[name] if row.internal else row.canonical(overrides[name])
+            synonyms = (Setting(name, text, ConfigSource.GROUP), *synonyms)
+        yield DescribedConfig(
+            name, synonyms[0].text, synonyms[0].source, row.type, synonyms, row.documentation
+        )
 
 
 def described_broker(broker: BrokerConfigs) -> Iterator[DescribedConfig]:

@@ -71,6 +71,12 @@ class ConsumerGroupsProperties(UpstreamGroupsProperties):
     group_consumer_max_heartbeat_interval_ms: int = _int(
         15000, "Largest consumer.heartbeat.interval.ms that a group may have."
     )
+    group_consumer_min_assignment_interval_ms: int = _int(
+        0, "Smallest consumer.assignment.interval.ms that a group may have.", low=0
+    )
+    group_consumer_max_assignment_interval_ms: int = _int(
+        15000, "Largest consumer.assignment.interval.ms that a group may have.", low=0
+    )
     group_consumer_max_size: int = _int(INT_MAX, "Largest number of members of one consumer group.")
     group_consumer_assignors: str = property_field(
         "uniform,range",
@@ -93,14 +99,13 @@ class ConsumerGroupsProperties(UpstreamGroupsProperties):
         "How long after an assignment a consumer group may compute the next one. With 0, members learn of "
         "every change at once. Kafka's 1000 saves rebalances if many members start together.",
         low=0,
-        high=15000,
         kafka_default="1000",
     )
 
 
 def consumer_group_problems(config: ConsumerGroupsProperties) -> Iterator[str]:
     """Faults in how properties are to one another."""
-    for name in ("session.timeout.ms", "heartbeat.interval.ms"):
+    for name in ("session.timeout.ms", "heartbeat.interval.ms", "assignment.interval.ms"):
         lowest, value, highest = (
             getattr(config, f"group_consumer_{prefix}{name}".replace(".", "_"))
             for prefix in ("min_", "", "max_")

@@ -22,6 +22,12 @@ _HEXADECIMAL = re.compile(
     r"(?P<sign>[+-]?)0[xX](?P<whole>[0-9a-fA-F]*)(?:\.(?P<fraction>[0-9a-fA-F]*))?"
     r"[pP](?P<exponent>[+-]?[0-9]+)[fFdD]?"
 )
+_DURATION = re.compile(
+    r"(?P<sign>[+-]?)P(?:(?P<days>[+-]?[0-9]+)D)?"
+    r"(?:T(?=.)(?:(?P<hours>[+-]?[0-9]+)H)?(?:(?P<minutes>[+-]?[0-9]+)M)?"
+    r"(?:(?P<seconds>[+-]?[0-9]+)(?:[.,](?P<fraction>[0-9]{0,9}))?S)?)?",
+    re.IGNORECASE | re.ASCII,
+)
 _MAX_EXPONENT = 1 << 20
 """More than every exponent of a double. Larger exponents are cut to it."""
 
@@ -69,6 +75,22 @@ def integer(text: str, limit: int) -> int:
     if not -limit - 1 <= sign * value <= limit:
         raise ValueError(text)
     return sign * value
+
+
+def duration_ns(text: str) -> int:
+    """`Duration.parse`, such as P1DT2H3M4.5S: a duration in ns. Raises ValueError."""
+    found = _DURATION.fullmatch(text)
+    parts = found.groupdict() if found else {}
+    amounts = [parts.get(unit) for unit in ("days", "hours", "minutes", "seconds")]
+    if all(amount is None for amount in amounts):
+        raise ValueError(text)
+    units_s = (86_400, 3_600, 60, 1)
+    whole_s = sum(integer(amount or "0", LONG_MAX) * s for amount, s in zip(amounts, units_s, strict=True))
+    fraction_ns = int((parts["fraction"] or "0").ljust(9, "0"))
+    total_ns = whole_s * 10**9 + (-fraction_ns if (amounts[3] or "").startswith("-") else fraction_ns)
+    if abs(whole_s) > LONG_MAX:
+        raise ValueError(text)
+    return -total_ns if parts["sign"] == "-" else total_ns
 
 
 def double(text: str) -> float:

@@ -14,7 +14,12 @@ from kshim.cluster.pause import Pause, no_pause
 from kshim.configs.config import Config
 from kshim.coordination.decision import Decision
 from kshim.coordination.groups.consumer.checks import check_heartbeat
-from kshim.coordination.groups.consumer.environment import Environment, SameConfigs, Visible
+from kshim.coordination.groups.consumer.environment import (
+    Environment,
+    GroupConfigs,
+    SameConfigs,
+    Visible,
+)
 from kshim.coordination.groups.consumer.refused import Refused
 from kshim.coordination.groups.consumer.requests import MemberHeartbeat, Patience
 from kshim.coordination.groups.consumer.topics import NoTopics, Topics
@@ -48,11 +53,13 @@ def new_coordinator(
     record_bytes: int | None = None,
     topic_id_of: Callable[[str], TopicId] = no_id,
     topics: Topics | None = None,
+    configs: GroupConfigs | None = None,
 ) -> Coordinator:
     """A coordinator with the limits of `config` and random member ids; it leads no shard yet.
 
     record_bytes: the most bytes that the journal takes at once; None stands for message.max.bytes.
     topic_id_of: see `Coordinator`. topics: those that members of consumer groups get; None stands for none.
+    configs: settings that differ from group to group; None stands for those of `config`.
     """
     settings = Settings(
         group_min_session_timeout_ms=config.group_min_session_timeout_ms,
@@ -73,7 +80,10 @@ def new_coordinator(
         group_consumer_assignment_interval_ms=config.group_consumer_assignment_interval_ms,
     )
     environment = Environment(
-        SameConfigs(settings), new_uuid_text, topics or NoTopics(), settings.group_consumer_assignors
+        configs or SameConfigs(settings),
+        new_uuid_text,
+        topics or NoTopics(),
+        settings.group_consumer_assignors,
     )
     return Coordinator(settings, new_member_id, partitions, topic_id_of, environment)
 
@@ -223,6 +233,11 @@ class GroupRuntime(Runtime):
     def topic_changed(self, name: str, change: str) -> None:
         """Note how a topic has changed, in words, for people who ask why groups rebalance."""
         self._groups.topic_changed(name, change, self.now_ms())
+        self._alarm.set()
+
+    def group_configs_changed(self, group_ids: Collection[str]) -> None:
+        """Make the new configs of groups act on their members now."""
+        self._groups.group_configs_changed(group_ids, self.now_ms())
         self._alarm.set()
 
     def group_ids(self) -> list[str]:

@@ -14,6 +14,7 @@ from kshim.answering import Broker
 from kshim.answering.replies import Replies
 from kshim.callers.arrivals import Arrivals
 from kshim.cluster import GROUP_METADATA_TOPIC, NO_LEADER, Cluster
+from kshim.coordination.cluster_group_configs import ClusterGroupConfigs
 from kshim.coordination.cluster_topics import ClusterTopics
 from kshim.coordination.group_runtime import GroupRuntime, new_coordinator
 from kshim.coordination.loading import Leader
@@ -97,7 +98,8 @@ class LocalBackend:
         partitions = cluster.group_metadata_topic.partitions
         journal = LogJournal(log, [partition.partition_no for partition in partitions])
         topics = ClusterTopics(cluster)
-        coordinator = new_coordinator(parts.config, len(partitions), topics=topics)
+        configs = ClusterGroupConfigs(cluster)
+        coordinator = new_coordinator(parts.config, len(partitions), topics=topics, configs=configs)
         groups = self.groups = GroupRuntime(coordinator, journal, parts.clock, parts.loader, self._note())
         parts.stops.callback(groups.stop)
         groups.start(_leaders(cluster))
@@ -108,6 +110,7 @@ class LocalBackend:
         cluster.watch_leaders(partial(_follow, groups=groups, log=log, recorder=parts.recorder))
         cluster.watch_leaders(transactions.follow)
         cluster.watch_topics(groups.topic_changed)
+        cluster.watch_group_configs(groups.group_configs_changed)
 
     def _note(self) -> Callable[[object], None]:
         """Return the function that records all that groups report."""

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from kshim.answering import Broker
+from kshim.coordination.cluster_group_configs import ClusterGroupConfigs
 from kshim.coordination.cluster_topics import ClusterTopics
 from kshim.coordination.group_runtime import GroupRuntime, new_coordinator
 from kshim.coordination.groups.rebalance import SHORTEST_DELAY_MS
@@ -27,10 +28,12 @@ class Groups:
         partitions = broker.cluster.group_metadata_topic.partitions
         journal = LogJournal(broker.log, [partition.partition_no for partition in partitions])
         topics = ClusterTopics(broker.cluster)
-        coordinator = new_coordinator(broker.config, len(partitions), topics=topics)
+        configs = ClusterGroupConfigs(broker.cluster)
+        coordinator = new_coordinator(broker.config, len(partitions), topics=topics, configs=configs)
         self.runtime = GroupRuntime(coordinator, journal, broker.clock)
         self.runtime.start()
         broker.cluster.watch_topics(self.runtime.topic_changed)
+        broker.cluster.watch_group_configs(self.runtime.group_configs_changed)
         self.broker: Broker = replace(broker, groups=self.runtime)
 
     def send(self, request: Any, version: int | None = None) -> list[Any]:

@@ -192,7 +192,8 @@ REFUSED = {
         "Unexpected broker id, expected 1 or empty string, but received 2",
     ),
     "no number": (BROKER, "x", ErrorCode.INVALID_REQUEST, "Broker id must be an integer, but it is: x"),
-    "other type": (32, "g", ErrorCode.INVALID_REQUEST, "Resource type 32 is not served."),
+    "other type": (16, "m", ErrorCode.INVALID_REQUEST, "Resource type 16 is not served."),
+    "no group": (32, "", ErrorCode.INVALID_REQUEST, "Group name must not be empty"),
 }
 
 

@@ -7,9 +7,11 @@ import pytest
 from kshim.configs.brokers import BROKER_CONFIGS, DYNAMIC_CONFIGS, SYNONYMS, is_kafka_property
 from kshim.configs.config import PROPERTIES
 from kshim.configs.definition import ConfigType, Definition
+from kshim.configs.groups import BOUNDS, GROUP_CONFIGS
+from kshim.configs.java import LONG_MAX, duration_ns
 from kshim.configs.topics import TOPIC_CONFIGS
 
-ALL = [*TOPIC_CONFIGS.values(), *BROKER_CONFIGS.values()]
+ALL = [*TOPIC_CONFIGS.values(), *BROKER_CONFIGS.values(), *GROUP_CONFIGS.values()]
 
 
 @pytest.mark.parametrize("row", ALL, ids=lambda row: row.name)
@@ -33,6 +35,55 @@ def test_synonyms_are_known() -> None:
 def test_what_has_an_effect_on_topics_can_be_configured_for_the_broker() -> None:
     for row in TOPIC_CONFIGS.values():
         assert not row.effect or row.synonyms[0] in PROPERTIES, row.name
+
+
+def test_a_group_config_has_the_type_and_default_of_its_synonym_and_bounds_that_hold_for_it() -> None:
+    for row in GROUP_CONFIGS.values():
+        of_broker = BROKER_CONFIGS.get(row.synonym)
+        if of_broker is not None and row.name != "streams.assignor.name":
+            assert (of_broker.type, of_broker.default) == (row.type, row.default)
+        if row.name in BOUNDS:
+            low, high = BOUNDS[row.name].low, BOUNDS[row.name].high
+            assert row.default is not None
+            assert not low or int(BROKER_CONFIGS[low].default or "") <= int(row.default)
+            assert int(row.default) <= int(BROKER_CONFIGS[high].default or "")
+        assert not row.effect or row.synonym in PROPERTIES
+
+
+S = 10**9
+
+
+@pytest.mark.parametrize(
+    ("text", "ns"),
+    [
+        ("PT1H", 3_600 * S),
+        ("p1dt2h", 26 * 3_600 * S),
+        ("P1DT1H1M1.5S", 90_061 * S + S // 2),
+        ("PT1,5S", S + S // 2),
+        ("PT1.S", S),
+        ("-PT-1H", 3_600 * S),
+        ("PT-1H61M", 60 * S),
+        ("PT-0.5S", -S // 2),
+        ("-PT0S", 0),
+        ("PT9223372036854775807S", LONG_MAX * S),
+        ("P106751991167300DT15H30M7S", LONG_MAX * S),
+    ],
+)
+def test_durations(text: str, ns: int) -> None:
+    assert duration_ns(text) == ns
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", "x", "P", "PT", "P1DT", "P1W", "P1Y", "PT.5S", "PT1.1234567890S", "PT١H", "PT1M1H", " PT1H"),
+        *("PT1H ", "PT9223372036854775808S", "P106751991167301D", "P106751991167300DT15H30M8S"),
+        "P9223372036854775807D",
+    ],
+)
+def test_no_durations(text: str) -> None:
+    with pytest.raises(ValueError, match=r".*"):
+        duration_ns(text)
 
 
 @pytest.mark.parametrize("name", ["num.io.threads", "ssl.anything", "listener.name.a.b"])

@@ -482,11 +482,16 @@ def list_transactions(cell: Cell) -> dict[str, Any]:
 # ---- configs
 
 
-RESOURCES = ((2, SHARED), (2, OTHER), (4, "1"), (8, "1"))
-CONFIG = {2: "retention.ms", 4: "log.cleaner.threads", 8: "root"}
+RESOURCES = ((2, SHARED), (2, OTHER), (4, "1"), (32, SHARED), (8, "1"))
+CONFIG = {2: "retention.ms", 4: "log.cleaner.threads", 8: "root", 32: "share.assignment.interval.ms"}
 
 
-@case(ApiKey.DESCRIBE_CONFIGS, Need(DESCRIBE_CONFIGS, TOPIC, SHARED), Need(DESCRIBE_CONFIGS, CLUSTER))
+@case(
+    ApiKey.DESCRIBE_CONFIGS,
+    Need(DESCRIBE_CONFIGS, TOPIC, SHARED),
+    Need(DESCRIBE_CONFIGS, GROUP, SHARED),
+    Need(DESCRIBE_CONFIGS, CLUSTER),
+)
 @case(ApiKey.DESCRIBE_CONFIGS, Need(ALTER_CONFIGS, TOPIC, SHARED), kind="of-who-may-alter")
 def describe_configs(cell: Cell) -> dict[str, Any]:
     resources = [
@@ -499,13 +504,23 @@ def describe_configs(cell: Cell) -> dict[str, Any]:
 def _altered(value: str) -> dict[str, Any]:
     resources = [
         {"resource_type": kind, "resource_name": name, "configs": [{"name": CONFIG[kind], "value": value}]}
-        for kind, name in RESOURCES[:3]
+        for kind, name in RESOURCES[:4]
     ]
     return {"resources": resources, "validate_only": True}
 
 
-@case(ApiKey.ALTER_CONFIGS, Need(ALTER_CONFIGS, TOPIC, SHARED), Need(ALTER_CONFIGS, CLUSTER))
-@case(ApiKey.INCREMENTAL_ALTER_CONFIGS, Need(ALTER_CONFIGS, TOPIC, SHARED), Need(ALTER_CONFIGS, CLUSTER))
+@case(
+    ApiKey.ALTER_CONFIGS,
+    Need(ALTER_CONFIGS, TOPIC, SHARED),
+    Need(ALTER_CONFIGS, GROUP, SHARED),
+    Need(ALTER_CONFIGS, CLUSTER),
+)
+@case(
+    ApiKey.INCREMENTAL_ALTER_CONFIGS,
+    Need(ALTER_CONFIGS, TOPIC, SHARED),
+    Need(ALTER_CONFIGS, GROUP, SHARED),
+    Need(ALTER_CONFIGS, CLUSTER),
+)
 def alter_configs(cell: Cell) -> dict[str, Any]:
     return _altered("1")
 

@@ -63,6 +63,39 @@ BAD_CONFIGS: tuple[tuple[str, str | None], ...] = (
     ("", "1"),
     ("remote.storage.enable", "true"),
 )
+GOOD_GROUP_CONFIGS: tuple[tuple[str, str], ...] = (
+    ("consumer.session.timeout.ms", "45000"),
+    ("consumer.session.timeout.ms", " 60000 "),
+    ("consumer.heartbeat.interval.ms", "5000"),
+    ("consumer.heartbeat.interval.ms", "15000"),
+    ("consumer.assignment.interval.ms", "0"),
+    ("consumer.assignor.offload.enable", "TRUE"),
+    ("share.auto.offset.reset", "by_duration:PT1H"),
+    ("share.isolation.level", "read_committed"),
+    ("streams.num.standby.replicas", "2"),
+    ("streams.rack.aware.assignment.tags", "a,b"),
+)
+BAD_GROUP_CONFIGS: tuple[tuple[str, str | None], ...] = (
+    ("consumer.session.timeout.ms", None),
+    ("consumer.session.timeout.ms", "44999"),
+    ("consumer.heartbeat.interval.ms", "15001"),
+    ("consumer.heartbeat.interval.ms", "0"),
+    ("consumer.assignment.interval.ms", "x"),
+    ("share.auto.offset.reset", "none"),
+    ("share.delivery.count.limit", "11"),
+    ("streams.num.standby.replicas", "3"),
+    ("streams.rack.aware.assignment.tags", "a,a"),
+    ("streams.assignor.name", "x"),
+    ("errors.deadletterqueue.topic.name", "__x"),
+    ("retention.ms", "5"),
+)
+GROUP_KEYS = (
+    "consumer.session.timeout.ms",
+    "consumer.heartbeat.interval.ms",
+    "share.auto.offset.reset",
+    "streams.rack.aware.assignment.tags",
+    "consumer.assignor.offload.enable",
+)
 LISTS = ("cleanup.policy", "leader.replication.throttled.replicas", "retention.ms")
 KEYS = ("retention.ms", "cleanup.policy", "compression.type", "segment.ms", "no.such", "preallocate")
 BROKER_KEYS = ("log.retention.ms", "compression.type", "num.io.threads", "no.such")
@@ -78,6 +111,7 @@ class Admin(TopicsAuthor):
             self.describe_configs: 3,
             self.alter_configs: 2,
             self.change_configs: 4,
+            self.configs_of_groups: 1.5,
             self.metadata: 4,
             self.describe_topics: 2,
             self.describe_log_dirs: 1,
@@ -223,6 +257,25 @@ class Admin(TopicsAuthor):
             resources = [Of(TOPIC, self.topic(), (odd,))]
         api = ApiKey.INCREMENTAL_ALTER_CONFIGS
         self.ask(api, "change_configs", "admin", *resources, **self.validation())
+
+    def configs_of_groups(self) -> None:
+        group_id = self.good_or(self.any(GROUP, GROUP, GROUP + "-other"), "", factor=0.3)
+        if self.chance.random() < 0.4:
+            of_group = Of(CONSUMER_GROUP, group_id, self.any(GROUP_KEYS, GROUP_KEYS[:2]))
+            self.ask(ApiKey.DESCRIBE_CONFIGS, "describe_configs", "admin", of_group, synonyms=True)
+            return
+        values: list[tuple[str, str | None]] = [*self.some(GOOD_GROUP_CONFIGS, 1, 3)]
+        if self.slips():
+            values.append(self.chance.choice(BAD_GROUP_CONFIGS))
+        named = dict(values)
+        if self.chance.random() < 0.4:
+            of_group = Of(CONSUMER_GROUP, group_id, tuple(named.items()))
+            self.ask(ApiKey.ALTER_CONFIGS, "alter_configs", "admin", of_group, **self.validation())
+            return
+        operations = [(name, self.good_or(self.any(SET, SET, DELETE), APPEND), named[name]) for name in named]
+        of_group = Of(CONSUMER_GROUP, group_id, tuple(operations))
+        api = ApiKey.INCREMENTAL_ALTER_CONFIGS
+        self.ask(api, "change_configs", "admin", of_group, **self.validation())
 
     def operation(self) -> tuple[str, int, str | None]:
         name, value = self.chance.choice(BAD_CONFIGS) if self.slips() else self.chance.choice(GOOD_CONFIGS)

@@ -31,13 +31,15 @@ REFUSES_A_JOIN = {
     ErrorCode.FENCED_INSTANCE_ID,
     ErrorCode.UNKNOWN_SERVER_ERROR,
 }
-NOT_SERVED = {16, 32}
-"""Configs of client metrics and of groups."""
+CLIENT_METRICS = 16
 MAY_DIFFER: Mapping[str, Callable[[str, Any], bool]] = {
     "D-error-text": lambda name, _: name.endswith("error_message"),
+    "D-assignment-interval": lambda _, value: (
+        isinstance(value, dict) and value.get("name") == "consumer.assignment.interval.ms"
+    ),
     "D-elr": lambda _, value: isinstance(value, dict) and value.get("name") == "min.insync.replicas",
     "D-config-resources": lambda _, value: (
-        isinstance(value, dict) and value.get("resource_type") in NOT_SERVED
+        isinstance(value, dict) and value.get("resource_type") == CLIENT_METRICS
     ),
 }
 """The parts of an answer that are meant to differ: called with a field's name and value, or "" and an array's

@@ -27,7 +27,7 @@ from schemas.registry import VERSIONS
 
 TIMEOUT_S = 10
 PATIENCE_S = 5
-TOPIC = 2
+TOPIC, GROUP = 2, 32
 SETS = {
     ("DescribeConfigsResult", "configs"),
     ("ListConfigResourcesResponse", "config_resources"),
@@ -211,7 +211,7 @@ class Admin(Plain):
                 return not item.name.startswith(self.prefix)
             case "DescribeLogDirsTopic":
                 return not item.name.startswith(self.prefix)
-            case "ConfigResource" if item.resource_type == TOPIC:
+            case "ConfigResource" if item.resource_type in (TOPIC, GROUP):
                 return not item.resource_name.startswith(self.prefix)
         return False
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from integration.differential.stories import admin as admin_stories
 from integration.differential.stories import cluster as cluster_stories
+from integration.differential.stories import group_configs as group_stories
 from integration.differential.stories import quotas as quota_stories
 from integration.differential.stories import topics as topic_stories
 from integration.differential.stories import users as user_stories
@@ -12,7 +13,7 @@ from schemas.registry import VERSIONS
 
 STORIES = [
     each
-    for module in (admin_stories, cluster_stories, quota_stories, topic_stories, user_stories)
+    for module in (admin_stories, cluster_stories, group_stories, quota_stories, topic_stories, user_stories)
     for each in vars(module).values()
     if isinstance(each, Story)
 ]

@@ -25,6 +25,7 @@ IMPATIENT = "request.timeout.ms=3000\ndefault.api.timeout.ms=3000\n"
 AT = "--bootstrap-server SERVER"
 OF_TOPIC = f"{CONFIGS} {AT} --entity-type topics --entity-name toolbox"
 OF_BROKER = f"{CONFIGS} {AT} --entity-type brokers --entity-name 1"
+OF_GROUP = f"{CONFIGS} {AT} --entity-type groups --entity-name toolbox"
 OF_ALL = f"{CONFIGS} {AT} --entity-type brokers --entity-default"
 OF_USER = f"{CONFIGS} {AT} --entity-type users --entity-name toolbox"
 QUOTAS = {
@@ -92,6 +93,21 @@ COMMANDS = [
     f"{CONFIGS} {AT} --describe --entity-type brokers",
     f"{CONFIGS} {AT} --describe --entity-type clients",
     f"{CONFIGS} {AT} --describe --entity-type ips",
+    f"{OF_GROUP} --describe",
+    f"{OF_GROUP} --describe --all",
+    f"{OF_GROUP} --alter --add-config consumer.session.timeout.ms=46000,share.isolation.level=read_committed",
+    f"{OF_GROUP} --describe",
+    f"{OF_GROUP} --describe --all",
+    f"{CONFIGS} {AT} --describe --group toolbox",
+    f"{CONFIGS} {AT} --describe --entity-type groups",
+    f"{OF_GROUP} --alter --add-config nope=1",
+    f"{OF_GROUP} --alter --add-config consumer.session.timeout.ms=1000",
+    f"{OF_GROUP} --alter --add-config consumer.session.timeout.ms=x",
+    f"{CONFIGS} {AT} --alter --entity-type groups --entity-default --add-config share.delivery.count.limit=3",
+    f"{OF_GROUP} --alter --delete-config consumer.session.timeout.ms",
+    f"{OF_GROUP} --alter --delete-config consumer.session.timeout.ms",
+    f"{OF_GROUP} --alter --delete-config share.isolation.level",
+    f"{OF_GROUP} --describe",
     f"{OF_USER} --alter --add-config producer_byte_rate=1024,request_percentage=12.5",
     f"{OF_USER} --describe",
     f"{OF_USER} --alter --add-config producer_byte_rate=-1",
@@ -141,8 +157,10 @@ COMMANDS = [
     f"{TOPICS} {AT} --list --topic toolbox.*",
 ]
 
-# Each server's own settings, and those that docs/differences.md calls D-elr and D-listener-configs.
-OWN = re.compile(rf"^({'|'.join(map(re.escape, [*PER_SERVER, *READ_ONLY_HERE, *OF_GROUPS]))})=")
+# Each server's own settings, and those that docs/differences.md calls D-elr, D-listener-configs and
+# D-assignment-interval.
+OWN_CONFIGS = [*PER_SERVER, *READ_ONLY_HERE, *OF_GROUPS, "consumer.assignment.interval.ms"]
+OWN = re.compile(rf"^({'|'.join(map(re.escape, OWN_CONFIGS))})=")
 MEANS_NOTHING = [
     (re.compile(r"(?<=Configs: )min\.insync\.replicas=1,?"), ""),
     (re.compile(r"TopicId: \S+"), "TopicId: <id>"),

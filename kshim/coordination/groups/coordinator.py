@@ -209,6 +209,13 @@ class Coordinator:
             if not shard.is_loading:
                 shard.topic_changed(topic, now_ms)
 
+    def group_configs_changed(self, group_ids: Iterable[str], now_ms: int) -> None:
+        """Make members of consumer groups learn of new configs, as soon as `advance` is called."""
+        for group_id in group_ids:
+            shard = self._shards.get(self.shard_for(group_id))
+            if shard is not None and not shard.is_loading:
+                shard.configs_changed(group_id, now_ms)
+
     def group_ids(self) -> list[str]:
         """All groups of the shards that are served, in no order."""
         served = (shard for shard in self._shards.values() if not shard.is_loading)

@@ -279,6 +279,10 @@ class Shard:
         """See `ConsumerShard.topic_changed`."""
         self.consumer.topic_changed(Draft(self.number, self.surroundings, now_ms), topic)
 
+    def configs_changed(self, group_id: str, now_ms: int) -> None:
+        """See `ConsumerShard.configs_changed`."""
+        self.consumer.configs_changed(Draft(self.number, self.surroundings, now_ms), group_id)
+
     def steer(
         self, caller: Caller, request: ForceRebalance | ExpireMember | FenceMember, now_ms: int
     ) -> Decision:

@@ -196,10 +196,10 @@ def test_configs_of_a_broker(admin: AdminClient) -> None:
     assert (node_id.value, node_id.is_read_only) == ("1", True)
 
 
-def test_configs_of_a_group(admin: AdminClient, is_kshim: bool) -> None:
+def test_configs_of_a_group(admin: AdminClient) -> None:
     resource = ConfigResource(ResourceType.GROUP, "any")
     answer = outcome(admin.describe_configs([resource])[resource])
-    if is_kshim or VERSION < GROUP_HAS_ITS_NUMBER:  # D-config-resources
+    if VERSION < GROUP_HAS_ITS_NUMBER:
         assert answer == "INVALID_REQUEST"
     else:
         assert "consumer.session.timeout.ms" in answer

@@ -24,9 +24,9 @@ from kshim.coordination.groups.consumer.seen import see
 from kshim.coordination.groups.consumer.states import GroupState
 from kshim.coordination.groups.consumer.steering import steer
 from kshim.coordination.groups.consumer.store import ConsumerGroups
-from kshim.coordination.groups.consumer.targets import assign, refresh
+from kshim.coordination.groups.consumer.targets import assign, assign_later, refresh
 from kshim.coordination.groups.consumer.upgrade import convert, upgrade
-from kshim.coordination.groups.consumer.waiting import changed, interval_ms, may_wait, park, take
+from kshim.coordination.groups.consumer.waiting import changed, interval_ms, may_wait, park, stay, take
 from kshim.coordination.groups.consumer.writing import OF_MEMBERS, Writing
 from kshim.coordination.groups.draft import Draft
 from kshim.coordination.groups.expiry import is_old, looked_at_of
@@ -371,6 +371,19 @@ class ConsumerShard:
             group = self.groups[group_id]
             group.refresh_at = None
             self._writing(draft, group).arm(TimerKind.TARGET, "", 0)
+
+    def configs_changed(self, draft: Draft, group_id: str) -> None:
+        """Answer the parked heartbeats of a group whose configs have changed, each in a decision of its own,
+        so that its members learn their new interval and get their new session. A target that waits for its
+        time may have another time now.
+        """
+        group = self.groups.get(group_id)
+        if group is None:
+            return
+        it = self._writing(draft, group)
+        for member_id in stay(group):
+            it.arm(TimerKind.WAIT, member_id, 0)
+        assign_later(it)
 
     def keep_members(self, timers: Timers, group_id: str, connected: Collection[str], by_ms: int) -> None:
         """Prepare a group for a move of time by `by_ms`: what its connected members have to do, they have to

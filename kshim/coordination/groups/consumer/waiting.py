@@ -15,7 +15,7 @@ from dataclasses import replace
 
 from kshim.coordination.decision import Caller
 from kshim.coordination.groups.consumer.environment import Visible
-from kshim.coordination.groups.consumer.group import Parked
+from kshim.coordination.groups.consumer.group import ConsumerGroup, Parked
 from kshim.coordination.groups.consumer.member import JOINS, Member, MemberState
 from kshim.coordination.groups.consumer.requests import Patience
 from kshim.coordination.groups.consumer.targets import next_step
@@ -100,6 +100,11 @@ def _has_news(it: Writing, member: Member, parked: Parked) -> bool:
         return True
     after = next_step(it, member)
     return replace(after, previous_epoch=member.previous_epoch) != member
+
+
+def stay(group: ConsumerGroup) -> list[str]:
+    """The members whose parked heartbeats do not join."""
+    return [member_id for member_id, parked in group.parked.items() if parked.request.member_epoch != JOINS]
 
 
 def take(it: Writing, member_id: str) -> Parked | None:

@@ -176,6 +176,14 @@ class TestNews:
         world.advance()
         assert shown(world.answers[2]) == {FOO: set(range(7))}
 
+    def test_the_group_has_other_configs(self, world: Patient) -> None:
+        world.configs.session_ms, world.configs.waiting_ms = 20_000, 700
+        world.coordinator.group_configs_changed(["other", G], world.now_ms)
+        world.advance()
+        assert world.answers[2].heartbeat_interval_ms == 700
+        assert world.due_in(TimerKind.SESSION, "a") == 20_000
+        assert world.due_in(WAIT, "a") is None
+
     def test_nothing_that_matters_to_it(self, world: Patient) -> None:
         world.coordinator.topic_changed("foo", "is the same", world.now_ms)
         world.topics.put("bar", 9)

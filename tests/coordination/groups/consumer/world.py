@@ -112,6 +112,7 @@ class FakeConfigs:
     session_ms: int = 45_000
     interval_ms: int = 5_000
     assignment_ms: int = 0
+    waiting_ms: int = 1_000
 
     def session_timeout_ms(self, group_id: str) -> int:
         return self.session_ms
@@ -120,7 +121,7 @@ class FakeConfigs:
         return self.interval_ms
 
     def waiting_interval_ms(self, group_id: str) -> int:
-        return 1_000
+        return self.waiting_ms
 
     def assignment_interval_ms(self, group_id: str) -> int:
         return self.assignment_ms
