@@ -79,6 +79,9 @@ class Checks:
     @staticmethod
     def _is_same(state: HardState, other: HardState) -> None:
         assert state.groups == other.groups
+        assert {key: dict(each) for key, each in state.offsets.items()} == {
+            key: dict(each) for key, each in other.offsets.items()
+        }
         ours, theirs = state.consumer.groups, other.consumer.groups
         assert ours.keys() == theirs.keys()
         for group_id, group in ours.items():

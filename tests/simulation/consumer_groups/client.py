@@ -90,6 +90,10 @@ class Client:
         if self.is_alive:
             self.wake_in(BACKOFF_MS)
 
+    def says_more(self) -> None:
+        """Another request follows on its connection."""
+        self.world.release(self._token)
+
     def subscribe(self, names: Iterable[str], regex: str | None) -> None:
         self.names, self.regex = frozenset(names), regex
         self._says_all = True
@@ -115,7 +119,7 @@ class Client:
         def hear(answer: Any) -> None:
             self.world.clock.after(self.world.delay_ms(), self._hear, asked, answer)
 
-        self.world.release(self._token)
+        self.says_more()
         if may_repeat and self.world.chance.random() < 0.03:  # sent twice, because the first answer was lost
             self.world.counts["repeated"] += 1
             first = self.world.ask(version, self.name, request, lambda answer: None)

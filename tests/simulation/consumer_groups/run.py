@@ -7,6 +7,7 @@ from kshim.coordination.groups.consumer.states import GroupState
 from kshim.coordination.groups.states import State
 from schemas.messages.leave_group import LeaveGroupRequest, MemberIdentity
 from tests.simulation.consumer_groups.client import ClassicClient, Client, ConsumerClient, Profile
+from tests.simulation.consumer_groups.commits import Commits
 from tests.simulation.consumer_groups.world import GROUP, TOPICS, World
 from tests.simulation.groups.history import lines
 from tests.simulation.outcome import Outcome, outcome_of
@@ -22,8 +23,10 @@ REGEXES = (None, None, None, "f.*", "foo|zar", "[a-z]*")
 class Play:
     """The clients of a history, and what happens to them."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, *, commits: bool = True) -> None:
         self.world = World(seed)
+        self.commits = Commits(self.world)
+        self._table = _TABLE | ({Play._commits: 6, Play._fetches: 3} if commits else {})
         self.chance = self.world.chance
         self.classic = self.chance.choice((0, 0.3, 0.3, 0.6))
         self.clients: list[Client] = []
@@ -32,12 +35,13 @@ class Play:
 
     def trouble(self) -> None:
         """One thing happens, by chance."""
-        happen, weights = zip(*_TABLE.items(), strict=True)
+        happen, weights = zip(*self._table.items(), strict=True)
         self.chance.choices(happen, weights)[0](self)
 
     def step(self) -> bool:
         went_on = self.world.clock.step()
         self.world.counts["steps"] += 1
+        self.commits.are_kept()
         self.world.checks.held(self.world.shard, self.world.topics, self.live())
         return went_on
 
@@ -130,6 +134,16 @@ class Play:
         request = LeaveGroupRequest(group_id=GROUP, members=identities)
         self.world.ask(5, "admin", request, lambda answer: None)
 
+    def _commits(self) -> None:
+        client = self._anyone()
+        if client is not None:
+            self.commits.commit(client)
+
+    def _fetches(self) -> None:
+        client = self._anyone()
+        if client is not None:
+            self.commits.fetch(client)
+
     def _anyone(self) -> Client | None:
         live = self.live()
         return self.chance.choice(live) if live else None
@@ -189,9 +203,12 @@ class Play:
         return "" if found == sorted(wanted) else f"{found} are owned, and not {wanted}"
 
 
-def run(seed: int, steps: int = STEPS, *, tell: bool = False) -> Outcome:
-    """Run `steps` steps in the world of `seed`, and then let it come to rest."""
-    it = Play(seed)
+def run(seed: int, steps: int = STEPS, *, tell: bool = False, commits: bool = True) -> Outcome:
+    """Run `steps` steps in the world of `seed`, and then let it come to rest.
+
+    commits: False for a history in which nobody commits.
+    """
+    it = Play(seed, commits=commits)
     trouble = it.chance.choice((0.05, 0.15, 0.4))
 
     def play() -> None:
