@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from kshim.cluster import Cluster
     from kshim.cluster.authorizer import Authorizer
     from kshim.configs.config import Config
-    from kshim.coordination.interfaces import AllGroups, Transactions
+    from kshim.coordination.interfaces import Groups, Transactions
     from kshim.fetching.sessions import FetchSessions
     from kshim.producing.appends import ProducerAppends
     from kshim.quotas.quotas import Quotas
@@ -44,7 +44,7 @@ class Broker:
     config: Config
     cluster: Cluster
     log: Log
-    groups: AllGroups
+    groups: Groups
     transactions: Transactions
     clock: TimerClock
     """For how long clients wait; see `wall_clock`."""

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from kshim.answering.broker import Broker
-from kshim.answering.views import ClusterView
+from kshim.answering.views import KnownClusterView, MembersView
 from kshim.callers import RequestContext
 from kshim.callers.principal import ANONYMOUS
 from kshim.cluster.acl import AclOperation, AclResource
-from kshim.cluster.features import GROUP_VERSION
 
 
-def is_served(broker: ClusterView) -> bool:
+def is_served(broker: KnownClusterView) -> bool:
     """True if neither a setting nor the cluster's feature switches the protocol off."""
     protocols = broker.config.group_coordinator_rebalance_protocols
-    return "consumer" in protocols and broker.cluster.features.levels.get(GROUP_VERSION, 0) > 0
+    return "consumer" in protocols and broker.cluster.group_version > 0
 
 
-def visible_topics(broker: Broker, context: RequestContext, topics: Collection[str]) -> Collection[str]:
+def visible_topics(broker: MembersView, context: RequestContext, topics: Collection[str]) -> Collection[str]:
     """Those of some topics that a request's sender may describe."""
     authorizer = broker.authorizer
     if authorizer is None:

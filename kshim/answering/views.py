@@ -64,13 +64,25 @@ class Answering(AnyView, Protocol):
     def authorizer(self) -> Authorizer | None: ...
 
 
-class GroupsView(AnyView, Protocol):
-    """The group coordinator of either backend, and the topics for which groups commit offsets."""
+class KnownClusterView(AnyView, Protocol):
+    """A broker of either backend, and its cluster."""
 
     @property
     def cluster(self) -> KnownCluster: ...
+
+
+class GroupsView(KnownClusterView, Protocol):
+    """The group coordinator of either backend, and the topics for which groups commit offsets."""
+
     @property
     def groups(self) -> Groups: ...
+
+
+class MembersView(GroupsView, Protocol):
+    """The same, for members that subscribe to topics which they may see."""
+
+    @property
+    def authorizer(self) -> Authorizer | None: ...
 
 
 class OffsetsView(GroupsView, Protocol):

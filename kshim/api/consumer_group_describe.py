@@ -5,10 +5,10 @@ Each group's shard describes it; a failure does not affect the others.
 
 from __future__ import annotations
 
-from kshim.answering import Broker
 from kshim.answering.authorized_operations import with_group_operations
 from kshim.answering.consumer_protocol import is_served
 from kshim.answering.each_group import ask_each_group
+from kshim.answering.views import GroupsView
 from kshim.callers import RequestContext
 from kshim.coordination.groups.consumer.requests import DescribeConsumerGroup
 from kshim.turns.promise import settled
@@ -21,7 +21,7 @@ from schemas.messages.consumer_group_describe import (
 
 
 async def consumer_group_describe(
-    broker: Broker, context: RequestContext, request: ConsumerGroupDescribeRequest
+    broker: GroupsView, context: RequestContext, request: ConsumerGroupDescribeRequest
 ) -> ConsumerGroupDescribeResponse:
     """Describe the groups in the request's order, with authorized operations if requested."""
     served = is_served(broker)

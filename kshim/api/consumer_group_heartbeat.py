@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from functools import partial
 
-from kshim.answering import Broker
 from kshim.answering.consumer_protocol import is_served, visible_topics
+from kshim.answering.views import MembersView
 from kshim.answering.warn import warn
 from kshim.callers import RequestContext
 from kshim.callers.context import NamedMember
@@ -24,7 +24,7 @@ from schemas.messages.consumer_group_heartbeat import (
 
 
 def consumer_group_heartbeat(
-    broker: Broker, context: RequestContext, request: ConsumerGroupHeartbeatRequest
+    broker: MembersView, context: RequestContext, request: ConsumerGroupHeartbeatRequest
 ) -> Answer[ConsumerGroupHeartbeatResponse]:
     """Forward to the group's coordinator. The answer may wait until there is something to say."""
     if not is_served(broker):
@@ -36,7 +36,7 @@ def consumer_group_heartbeat(
     return broker.groups.member_heartbeat(context, request, visible, _patience(broker, context))
 
 
-def _patience(broker: Broker, context: RequestContext) -> Patience:
+def _patience(broker: MembersView, context: RequestContext) -> Patience:
     """How long the answer may wait."""
     if not broker.config.group_heartbeat_park_enable or not is_patient(context):
         return Patience.NONE

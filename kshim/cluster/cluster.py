@@ -28,6 +28,7 @@ from kshim.cluster.checks import (
 )
 from kshim.cluster.config_changes import ConfigChange, altered
 from kshim.cluster.current_configs import CurrentConfigs
+from kshim.cluster.features import GROUP_VERSION
 from kshim.cluster.group_configs import decode_group, encode_group, stored_key
 from kshim.cluster.internal_topics import auto_created
 from kshim.cluster.keys import (
@@ -128,6 +129,11 @@ class Cluster:
     def controller_id(self) -> int:
         """The first broker that runs; -1 while none does."""
         return next(iter(self.running), NO_LEADER)
+
+    @property
+    def group_version(self) -> int:
+        """See `KnownCluster`."""
+        return self.features.levels.get(GROUP_VERSION, 0)
 
     @property
     def group_metadata_topic(self) -> Topic:

@@ -20,5 +20,9 @@ class KnownCluster(Protocol):
     def running(self) -> tuple[int, ...]:
         """The node ids of the running brokers."""
 
+    @property
+    def group_version(self) -> int:
+        """The level of the feature group.version: 0 switches groups of the consumer protocol off."""
+
     def topic_by_id(self, topic_id: UUID) -> Topic | None:
         """Return the topic with that id; None if it is not known."""

@@ -127,6 +127,7 @@ class GroupRuntime(Runtime):
     ) -> None:
         super().__init__(coordinator, journal, clock, loader=loader, announce=announce, may_answer=may_answer)
         self._groups = coordinator
+        self.wanted_topics = coordinator.wanted_topics
 
     def heartbeat(self, context: RequestContext, request: HeartbeatRequest) -> Answer[HeartbeatResponse]:
         """See `Groups.heartbeat`."""
@@ -148,7 +149,7 @@ class GroupRuntime(Runtime):
         visible: Visible,
         patience: Patience,
     ) -> Answer[ConsumerGroupHeartbeatResponse]:
-        """See `AllGroups.member_heartbeat`."""
+        """See `Groups.member_heartbeat`."""
         if self.is_running:
             try:
                 check_heartbeat(request, context.api_version, self._groups.assignors)

@@ -104,6 +104,18 @@ class Groups(Protocol):
         """
         ...
 
+    def member_heartbeat(
+        self,
+        context: RequestContext,
+        request: ConsumerGroupHeartbeatRequest,
+        visible: Visible,
+        patience: Patience,
+    ) -> Answer[ConsumerGroupHeartbeatResponse]:
+        """Answer the heartbeat of a member of a group of the consumer protocol. visible: returns those of
+        some topics that the sender may see.
+        """
+        ...
+
     def list_groups(self, context: RequestContext, request: ListGroupsRequest) -> ListGroupsResponse:
         """Answer ListGroups, which covers all shards of a broker."""
         ...
@@ -157,22 +169,6 @@ class TransactionPartitions(Protocol):
         self, context: RequestContext, request: AddPartitionsToTxnRequest
     ) -> AddPartitionsToTxnResponse:
         """Add partitions to transactions, or verify that they are in them; see `Transactions`."""
-
-
-class AllGroups(Groups, Protocol):
-    """The group coordinator of a local cluster, which also serves groups of the consumer protocol."""
-
-    def member_heartbeat(
-        self,
-        context: RequestContext,
-        request: ConsumerGroupHeartbeatRequest,
-        visible: Visible,
-        patience: Patience,
-    ) -> Answer[ConsumerGroupHeartbeatResponse]:
-        """Answer the heartbeat of a member of a group of the consumer protocol. visible: returns those of
-        some topics that the sender may see.
-        """
-        ...
 
 
 class Transactions(Protocol):

@@ -8,7 +8,8 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Protocol
 
-from twisted.internet.defer import Deferred, succeed
+from twisted.internet.defer import CancelledError, Deferred, succeed
+from twisted.python.failure import Failure
 
 from kshim.coordination.decision import Decision
 from kshim.coordination.leads import Lead
@@ -66,6 +67,10 @@ class LedShards:
         self._leader_epochs: dict[int, int] = {}
         self.in_flight: Counter[int] = Counter()
         """By shard: how many appends are under way, whether or not the shard is still led."""
+        self.prepare: Callable[[int], Deferred[None] | None] = lambda _: None
+        """Called when the journal of a shard is replayed. The shard is served once the Deferred fires; None
+        stands for at once.
+        """
 
     def start(self, leaders: Mapping[int, Leader] | None) -> None:
         """Load the shards that have a leader: for START_MS before this returns, the rest later. Raises
@@ -140,7 +145,7 @@ class LedShards:
             self._loader.add(loading, partial(self.go_on_loading, loading))
 
     def go_on_loading(self, loading: Loading, is_long_enough: Callable[[], bool]) -> bool:
-        """Load until `is_long_enough()`; return True if that ended: the shard is served, or it failed."""
+        """Load until `is_long_enough()`; return True if that ended: the journal is replayed, or it failed."""
         try:
             has_ended = self._replay(loading, is_long_enough)
         except StorageError as error:
@@ -159,25 +164,41 @@ class LedShards:
         self._begin_load(shard, leader).served.addErrback(lambda _: None)
 
     def _replay(self, loading: Loading, is_long_enough: Callable[[], bool]) -> bool:
-        """Replay a part of the journal; return True if the shard is served now.
+        """Replay a part of the journal; return True if that was the last. Then the shard is served, or is
+        being prepared.
 
         Raises StorageError; then this process does not lead the shard, which is better than to serve half of
         it.
         """
-        shard, now_ms = loading.shard, self._owner.now_ms()
+        shard = loading.shard
         try:
             if not loading.replay(is_long_enough):
                 return False
         except StorageError:
             del self.loading[shard]
-            self._coordinator.unload(shard, now_ms)
+            self._coordinator.unload(shard, self._owner.now_ms())
             raise
+        loading.prepared = self.prepare(shard)
+        if loading.prepared is None:
+            self._serve(loading)
+        else:
+            loading.prepared.addErrback(_log_unless_given_up)
+            loading.prepared.addCallback(lambda _: self._serve_prepared(loading))
+        return True
+
+    def _serve(self, loading: Loading) -> None:
+        shard, now_ms = loading.shard, self._owner.now_ms()
         del self.loading[shard]
         lead = self.leads[shard] = Lead(shard, loading.leader)
         for decide in (self._coordinator.finish_load, *loading.decisions):
             self._owner.carry_out(lead, decide(shard, now_ms))
         loading.served.callback(None)
-        return True
+
+    def _serve_prepared(self, loading: Loading) -> None:
+        """Serve a shard that is prepared, unless it was given up meanwhile."""
+        if self.loading.get(loading.shard) is loading:
+            self._serve(loading)
+            self._owner.set_alarm()
 
     def _give_up(self, shard: int) -> None:
         """Stop leading or loading a shard; do nothing for any other."""
@@ -186,8 +207,15 @@ class LedShards:
             again.cancel()
         if loading is not None:
             self._loader.remove(loading)
+            if loading.prepared is not None:
+                loading.prepared.cancel()
             self._coordinator.unload(shard, self._owner.now_ms())
             loading.served.callback(None)
         if lead is not None:
             lead.gathering = None
             self._owner.lost(lead, self._coordinator.unload(shard, self._owner.now_ms()))
+
+
+def _log_unless_given_up(failure: Failure) -> None:
+    if failure.check(CancelledError) is None:
+        logger.error("internal error: %s", failure.getTraceback())

@@ -76,6 +76,8 @@ class Loading:
         """Fires when the shard is served, or given up before that; fails with StorageError if the journal
         cannot be read.
         """
+        self.prepared: Deferred[None] | None = None
+        """Set when the journal is replayed: fires when the shard can be served; None for at once."""
         self.is_wanted = False
         """True if a client waits for the shard."""
         self._coordinator = coordinator

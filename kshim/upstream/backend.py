@@ -29,17 +29,21 @@ from kshim.storage.interfaces import Activity
 from kshim.turns import Turn
 from kshim.turns.slices import Slices
 from kshim.upstream.brokers import Brokers
+from kshim.upstream.confirming import Confirming
 from kshim.upstream.connector import Connector
 from kshim.upstream.contact import CONNECT_S, Contact
 from kshim.upstream.coordinators import UpstreamCoordinators
 from kshim.upstream.ends import Ends
+from kshim.upstream.every_topic import EveryTopic
 from kshim.upstream.front import Front
 from kshim.upstream.group_ends import GroupEnds
+from kshim.upstream.group_topics import GroupTopics
 from kshim.upstream.here import HERE, Here
 from kshim.upstream.indexes import Indexes, WrongUpstream
 from kshim.upstream.interfaces import GroupShards, Upstream
 from kshim.upstream.link import Link, LinkError
 from kshim.upstream.looking import Looking
+from kshim.upstream.member_topics import MemberTopics
 from kshim.upstream.merged_groups import MergedGroups
 from kshim.upstream.mirror import Mirror
 from kshim.upstream.own_topic import OwnTopic
@@ -87,6 +91,8 @@ class UpstreamBackend:
     """Like the broker here, but with the groups of both sides. It answers clients."""
     _front: Front
     _group_ends: GroupEnds
+    _every: EveryTopic
+    _member_topics: MemberTopics
     _ports: UpstreamPorts
 
     def __init__(self, parts: Parts, new_shards: NewShards = SharedShards) -> None:
@@ -96,6 +102,7 @@ class UpstreamBackend:
         self._connector = Connector(reactor, upstream_security(config.given))
         self._contact = Contact(self._connector, config.upstream)
         self._topics = Topics(self._contact.ask, reactor)
+        self._confirming = Confirming(self._topics)
         self.quotas, self.users = QuotaTable(), KnownUsers()
         """Both are empty: the upstream has its own."""
         self.broker_configs = cache(partial(broker_configs, config))
@@ -157,12 +164,15 @@ class UpstreamBackend:
             quotas=Quotas(self.quotas, parts.config, parts.reactor),
         )
         has_twins = self._mirrored is not None
-        merged = MergedGroups(groups, self._upstream_groups, self._topics, parts.once, has_twins=has_twins)
+        merged = MergedGroups(
+            *(groups, self._upstream_groups, self._topics, self._member_topics, parts.once),
+            has_twins=has_twins,
+        )
         self._merged = replace(here, groups=merged)
         self._front = Front(
             self._merged,
             self._known,
-            self._topics,
+            self._confirming,
             self._shards,
             self._upstream_groups,
             self._own,
@@ -174,10 +184,21 @@ class UpstreamBackend:
 
     def _new_groups(self) -> GroupRuntime:
         parts, shards, topics = self._parts, self._shards, self._topics
-        coordinator = new_coordinator(parts.config, shards.partitions, shards.record_bytes, topics.id_of)
+        every = EveryTopic(
+            *(self._contact.link, topics, parts.aside, parts.rounds),
+            lambda: self.groups.wanted_topics.has_regexes(),
+        )
+        seen = GroupTopics(topics, every, shards.topic)
+        coordinator = new_coordinator(
+            parts.config, shards.partitions, shards.record_bytes, topics.id_of, seen
+        )
         groups = self.groups = GroupRuntime(
             coordinator, shards.journal, parts.clock, parts.loader, self._note, shards.may_answer
         )
+        self._every = every
+        self._member_topics = MemberTopics(groups, topics, every, self._confirming)
+        topics.wanted, topics.is_wanted = groups.wanted_topics.names, groups.wanted_topics.is_wanted
+        groups.shards.prepare = self._member_topics.before_serving
         parts.stops.callback(groups.stop)
         groups.start({})
         topics.on_change(groups.topic_changed)
@@ -216,8 +237,9 @@ class UpstreamBackend:
         stops = self._parts.stops
         self._looking.start()
         stops.callback(self._looking.stop)
-        self._topics.start()
-        stops.callback(self._topics.stop)
+        for topics in (self._topics, self._every):
+            topics.start()
+            stops.callback(topics.stop)
         Deferred.fromCoroutine(self._settings.check())
 
     # ---- running brokers

@@ -19,6 +19,7 @@ from kshim.turns import Turn
 from kshim.turns.promise import Promise, run
 from kshim.upstream import peek
 from kshim.upstream.asked import Answer, Asked, Decoded, decode, encode, not_understood, refusal
+from kshim.upstream.confirming import Confirming
 from kshim.upstream.coordinator_ports import CoordinatorPorts
 from kshim.upstream.fellows import with_fellows
 from kshim.upstream.guard import NO_ACKS, Guard
@@ -35,7 +36,6 @@ from kshim.upstream.rewriting import (
     versions_for,
 )
 from kshim.upstream.table import PASSED, TABLE, Way
-from kshim.upstream.topics import Topics
 from kshim.upstream.transactions import ADD_PARTITIONS, as_offsets, as_partition
 from kshim.upstream.versions import BrokerVersions
 from schemas.api_key import ApiKey
@@ -70,21 +70,21 @@ class Front:
         self,
         here: Here,
         brokers: Brokers,
-        topics: Topics,
+        confirming: Confirming,
         shards: GroupShards,
         upstream_groups: UpstreamGroups,
         own: OwnTopic,
         relays: Relays,
         versions: BrokerVersions,
     ) -> None:
-        """here: answers what is not forwarded; its node id is HERE. own: kshim's topic at the upstream.
-        versions: the upstream brokers' answers to ApiVersions.
+        """here: answers what is not forwarded; its node id is HERE. confirming: asks for the topics of
+        offsets. own: kshim's topic at the upstream. versions: the upstream brokers' answers to ApiVersions.
         """
         self._here = here
         self._brokers = brokers
         self._shards = shards
         self._ports = CoordinatorPorts(here, brokers, shards, upstream_groups)
-        self._offsets = OffsetRequests(here, topics, shards)
+        self._offsets = OffsetRequests(here, confirming, shards)
         self._own = own
         self._relays = relays.by_client
         self._versions = versions

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from kshim.answering.replies import Replies
-    from kshim.answering.views import Answering, OffsetsView
+    from kshim.answering.views import Answering, MembersView, OffsetsView
     from kshim.callers.arrivals import Arrivals
     from kshim.callers.once import Once
     from kshim.configs.config import Config
@@ -26,8 +26,8 @@ HERE: Final = 0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Here:
-    """Implements `Answering` and `OffsetsView`. It has groups, but no log, and no cluster that it could
-    change.
+    """Implements `Answering`, `MembersView` and `OffsetsView`. It has groups, but no log, and no cluster
+    that it could change.
 
     The ports have one each, which differ in their node id only.
     """
@@ -61,4 +61,4 @@ class Here:
 
 
 if TYPE_CHECKING:
-    _IMPLEMENTS: tuple[type[Answering], type[OffsetsView]] = (Here, Here)
+    _IMPLEMENTS: tuple[type[Answering], type[MembersView], type[OffsetsView]] = (Here, Here, Here)

@@ -131,11 +131,18 @@ class Link(Reading):
         raise LinkError(f"upstream broker {self.address} serves no version of {name} that kshim knows")
 
     def ask(
-        self, request: Any, *, newest: int = _NEWEST, timeout_s: float = TIMEOUT_S, has_response: bool = True
+        self,
+        request: Any,
+        *,
+        newest: int = _NEWEST,
+        timeout_s: float = TIMEOUT_S,
+        has_response: bool = True,
+        is_read: bool = True,
     ) -> Deferred[Any]:
         """Send a request; fires with its response, errbacks LinkError.
 
-        has_response: False for a Produce with acks=0, which fires with None at once.
+        has_response: False for a Produce with acks=0, which fires with None at once. is_read: False for a
+        response that may be large: fires with its frame, to be decoded aside.
         """
         api_key = definition(type(request)).api_key
         assert api_key is not None
@@ -145,6 +152,8 @@ class Link(Reading):
             return fail(error)
 
         def read(frame: bytes | bytearray) -> Any:
+            if not is_read:
+                return bytes(frame)
             return decode_response(api_key, version, bytes(frame))[1]
 
         return self._send(api_key, version, request, read if has_response else None, timeout_s)

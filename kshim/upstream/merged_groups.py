@@ -9,20 +9,41 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from typing import Any
+from functools import partial
+from types import CoroutineType
+from typing import Any, TypeVar
+
+from twisted.internet.defer import Deferred
 
 from kshim.callers import RequestContext
 from kshim.callers.once import Once
 from kshim.coordination.group_runtime import GroupRuntime
+from kshim.coordination.groups.consumer.environment import Visible
+from kshim.coordination.groups.consumer.requests import DescribeConsumerGroup, MemberHeartbeat, Patience
 from kshim.coordination.groups.refusals import DeleteGroup, DescribeGroup, StableOffsetFetch
 from kshim.coordination.groups.states import State
-from kshim.turns.promise import Runnable, run, settled
+from kshim.turns.promise import Answer, Runnable, run, settled
 from kshim.upstream.link import LinkError
+from kshim.upstream.member_topics import MemberTopics
 from kshim.upstream.topics import Topics
-from kshim.upstream.upstream_groups import DELETE, DESCRIBE, FETCH, FETCH_STABLE, Question, UpstreamGroups
+from kshim.upstream.upstream_groups import (
+    DELETE,
+    DESCRIBE,
+    DESCRIBE_CONSUMER,
+    FETCH,
+    FETCH_STABLE,
+    Question,
+    UpstreamGroups,
+)
 from schemas.error_code import ErrorCode
+from schemas.messages.consumer_group_describe import DescribedGroup as DescribedConsumerGroup
+from schemas.messages.consumer_group_heartbeat import (
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+)
 from schemas.messages.delete_groups import DeletableGroupResult
 from schemas.messages.describe_groups import DescribedGroup
+from schemas.messages.join_group import JoinGroupRequest, JoinGroupResponse
 from schemas.messages.offset_delete import (
     OffsetDeleteRequest,
     OffsetDeleteRequestPartition,
@@ -32,6 +53,8 @@ from schemas.messages.offset_delete import (
 from schemas.messages.offset_fetch import OffsetFetchRequestGroup, OffsetFetchResponseGroup
 
 logger = logging.getLogger(__name__)
+
+R = TypeVar("R")
 
 FIRST_FETCH_BY_ID = 10
 ABSENT = frozenset((ErrorCode.NONE, ErrorCode.GROUP_ID_NOT_FOUND))
@@ -51,18 +74,28 @@ class MergedGroups:
     """Implements `kshim.coordination.interfaces.Groups`."""
 
     def __init__(
-        self, groups: GroupRuntime, upstream: UpstreamGroups, topics: Topics, once: Once, *, has_twins: bool
+        self,
+        groups: GroupRuntime,
+        upstream: UpstreamGroups,
+        topics: Topics,
+        members: MemberTopics,
+        once: Once,
+        *,
+        has_twins: bool,
     ) -> None:
-        """groups: kshim's own. once: keeps log lines from being repeated. has_twins: True if kshim copies
-        offsets to the upstream.
+        """groups: kshim's own. members: learns the topics that members name. once: keeps log lines from being
+        repeated. has_twins: True if kshim copies offsets to the upstream.
         """
         self._groups = groups
         self._upstream = upstream
         self._topics = topics
+        self._members = members
         self._once = once
         self._has_twins = has_twins
-        self._merges: dict[type, Callable[[RequestContext, Any], Runnable[object]]] = {
+        self._merges: dict[type, Callable[[RequestContext, Any], Runnable[object] | Answer[object]]] = {
             DescribeGroup: self._describe,
+            DescribeConsumerGroup: self._describe_consumer,
+            JoinGroupRequest: self._join,
             DeleteGroup: self._delete,
             OffsetDeleteRequest: self._delete_offsets,
             OffsetFetchRequestGroup: self._fetch,
@@ -82,19 +115,63 @@ class MergedGroups:
     def submit(self, context: RequestContext, request: Any) -> Any:
         """See `Groups.submit`."""
         merge = self._merges.get(type(request))
-        return self._groups.submit(context, request) if merge is None else run(merge(context, request))
+        if merge is None:
+            return self._groups.submit(context, request)
+        answer = merge(context, request)
+        return run(answer) if isinstance(answer, CoroutineType) else answer
+
+    def member_heartbeat(
+        self,
+        context: RequestContext,
+        request: ConsumerGroupHeartbeatRequest,
+        visible: Visible,
+        patience: Patience,
+    ) -> Answer[ConsumerGroupHeartbeatResponse]:
+        """See `Groups.member_heartbeat`."""
+        answer = partial(self._groups.member_heartbeat, context, request, visible, patience)
+        if self._groups.refusal(context, MemberHeartbeat(request)) is not ErrorCode.NONE:
+            return answer()
+        learned = self._members.of_heartbeat(request)
+        if learned is None:
+            return answer()
+        unknown = ConsumerGroupHeartbeatResponse(error_code=ErrorCode.COORDINATOR_NOT_AVAILABLE)
+        return run(_answer_knowing(learned, answer, unknown))
 
     # ---- single requests
 
+    def _join(self, context: RequestContext, request: JoinGroupRequest) -> Answer[JoinGroupResponse]:
+        answer = partial(self._groups.submit, context, request)
+        learned = self._members.of_join(request)
+        if learned is None:
+            return answer()
+        unknown = JoinGroupResponse(
+            error_code=ErrorCode.COORDINATOR_NOT_AVAILABLE, member_id=request.member_id
+        )
+        return run(_answer_knowing(learned, answer, unknown))
+
     async def _describe(self, context: RequestContext, request: DescribeGroup) -> DescribedGroup:
         ours: DescribedGroup = await settled(self._groups.submit(context, request))
-        if ours.group_state != State.DEAD or ours.error_code not in ABSENT:
+        if ours.group_state != State.DEAD or ours.error_code not in ABSENT or self._knows(request.group_id):
             return ours
         theirs: DescribedGroup = await self._upstream.ask(DESCRIBE, request.group_id, context.api_version)
         is_absent = theirs.error_code in ABSENT and theirs.group_state == State.DEAD
         if self._is_hidden(theirs.error_code, request.group_id) or (is_absent and not theirs.error_code):
             return ours
         return theirs
+
+    async def _describe_consumer(
+        self, context: RequestContext, request: DescribeConsumerGroup
+    ) -> DescribedConsumerGroup:
+        ours: DescribedConsumerGroup = await settled(self._groups.submit(context, request))
+        if ours.error_code != ErrorCode.GROUP_ID_NOT_FOUND or self._knows(request.group_id):
+            return ours
+        group_id, newest = request.group_id, context.api_version
+        theirs: DescribedConsumerGroup = await self._upstream.ask(DESCRIBE_CONSUMER, group_id, newest)
+        is_absent = theirs.error_code == ErrorCode.GROUP_ID_NOT_FOUND
+        return ours if is_absent or self._is_hidden(theirs.error_code, group_id) else theirs
+
+    def _knows(self, group_id: str) -> bool:
+        return self._groups.see(group_id) is not None
 
     async def _delete(self, context: RequestContext, request: DeleteGroup) -> DeletableGroupResult:
         group = self._groups.see(request.group_id)
@@ -172,6 +249,16 @@ class MergedGroups:
         level = self._once.level("groups at the upstream")
         logger.log(level, "the upstream hides groups from kshim, as group %s: error %d", group_id, error_code)
         return True
+
+
+async def _answer_knowing(learned: Deferred[None], answer: Callable[[], Answer[R]], unknown: R) -> R:
+    """Answer a request when its topics are known. unknown: the answer if the upstream cannot be asked."""
+    try:
+        await learned
+    except LinkError as error:
+        logger.debug("%s", error)
+        return unknown
+    return await settled(answer())
 
 
 def _deleted(group_id: str, answer: OffsetDeleteResponse) -> OffsetDeleteRequest:

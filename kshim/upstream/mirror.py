@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from uuid import UUID
 
 from kshim.cluster import Topic
+from kshim.cluster.features import GROUP_VERSION, LATEST
 from kshim.upstream.topics import Topics
 
 
@@ -23,6 +24,11 @@ class Mirror:
     def topic_by_id(self, topic_id: UUID) -> Topic | None:
         """Return the topic with that id; None if it is not known."""
         return self._topics.by_id.get(topic_id)
+
+    @property
+    def group_version(self) -> int:
+        """See `KnownCluster`. The upstream's own level does not matter: kshim serves the groups."""
+        return LATEST[GROUP_VERSION]
 
     def update(self, cluster_id: str, running: Iterable[int]) -> None:
         """Take the cluster id and the running brokers from an answer of the upstream."""

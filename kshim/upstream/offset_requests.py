@@ -17,7 +17,6 @@ from kshim.upstream.here import Here
 from kshim.upstream.interfaces import GroupShards
 from kshim.upstream.learning import Key
 from kshim.upstream.link import LinkError
-from kshim.upstream.topics import Topics
 from schemas.api_key import ApiKey
 from schemas.header import RequestHeader
 from schemas.message import MalformedMessage, TooManyElements
@@ -30,9 +29,9 @@ FIRST_FETCH_WITH_GROUPS = 8
 class OffsetRequests:
     """Answers OffsetCommit, TxnOffsetCommit, OffsetFetch and OffsetDelete."""
 
-    def __init__(self, here: Here, topics: Topics, shards: GroupShards) -> None:
+    def __init__(self, here: Here, confirming: Confirming, shards: GroupShards) -> None:
         self._here = here
-        self._confirming = Confirming(topics)
+        self._confirming = confirming
         self._shards = shards
 
     def answer(self, asked: Asked) -> Answer:

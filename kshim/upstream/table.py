@@ -41,7 +41,6 @@ _GROUP = Entry(Way.OURS, "groups are kshim's own")
 _BOTH_SIDES = Entry(Way.OURS, "kshim asks the upstream about groups that it does not know")
 _ADDRESSES = Entry(Way.REWRITTEN, "the brokers get kshim's addresses")
 _LOGIN = Entry(Way.OURS, "clients log in to kshim, and kshim to the upstream")
-_NEW_GROUPS = Entry(Way.HIDDEN, "consumer groups of KIP-848 are not served yet")
 _SHARE = Entry(Way.HIDDEN, "share groups are not served yet")
 _STREAMS = Entry(Way.HIDDEN, "streams groups are not served yet")
 _TOKENS = Entry(Way.HIDDEN, "a token would log in to the upstream, but clients log in to kshim")
@@ -116,8 +115,8 @@ TABLE: Mapping[ApiKey, Entry] = {
     ApiKey.UNREGISTER_CONTROLLER: _FORWARDED,
     ApiKey.DESCRIBE_TRANSACTIONS: _FORWARDED,
     ApiKey.LIST_TRANSACTIONS: _FORWARDED,
-    ApiKey.CONSUMER_GROUP_HEARTBEAT: _NEW_GROUPS,
-    ApiKey.CONSUMER_GROUP_DESCRIBE: _NEW_GROUPS,
+    ApiKey.CONSUMER_GROUP_HEARTBEAT: _GROUP,
+    ApiKey.CONSUMER_GROUP_DESCRIBE: _BOTH_SIDES,
     ApiKey.GET_TELEMETRY_SUBSCRIPTIONS: _FORWARDED,
     ApiKey.PUSH_TELEMETRY: _FORWARDED,
     ApiKey.LIST_CONFIG_RESOURCES: _FORWARDED,
@@ -144,7 +143,7 @@ PASSED: Mapping[int, range] = {
 }
 """The versions of each API that may be announced, if the upstream serves them."""
 
-HIDDEN_FEATURES = frozenset(("group.version", "share.version", "streams.version"))
+HIDDEN_FEATURES = frozenset(("share.version", "streams.version"))
 """Features of the upstream whose APIs are hidden."""
 
 

@@ -20,6 +20,7 @@ from kshim.callers.bounded import forget_first
 from kshim.cluster import Topic
 from kshim.cluster.names import MAX_NAME_LENGTH
 from kshim.cluster.topics import ZERO_UUID, Partition
+from kshim.coordination.cluster_topics import CREATED
 from kshim.storage.clock import Call, TimerClock
 from kshim.upstream.learning import AT_ONCE, Key, Learning
 from kshim.upstream.link import LinkError
@@ -63,12 +64,16 @@ class Topics:
         self._missed: set[str] = set()
         """Known topics that the upstream did not know at the last look."""
         self._timer: Call | None = None
+        self.wanted: Callable[[], Iterable[str]] = tuple
+        """Returns the names that groups subscribe to, known or not."""
+        self.is_wanted: Callable[[str], bool] = lambda _: False
+        """True for one of these names."""
         self._changed: list[Callable[[str, str], None]] = []
         self._deleted: list[Callable[[Mapping[str, UUID]], None]] = []
 
     def on_change(self, watcher: Callable[[str, str], None]) -> None:
-        """Call `watcher(name, change)` when a topic was extended or deleted. change: a predicate, e.g. "was
-        deleted".
+        """Call `watcher(name, change)` when a topic was extended or deleted, or a wanted one was created.
+        change: a predicate, e.g. "was deleted".
         """
         self._changed.append(watcher)
 
@@ -138,10 +143,30 @@ class Topics:
         Deferred.fromCoroutine(self.look()).addErrback(_not_now)
 
     async def look(self) -> None:
-        """Ask for all known topics again. Raises LinkError."""
+        """Ask for all known topics again, and for those that groups wait for. Raises LinkError."""
         names = list(self.by_name)
         for first in range(0, len(names), AT_ONCE):
             self._miss(await self.ask_again(names[first : first + AT_ONCE]))
+        await self.look_for_wanted()
+
+    async def look_for_wanted(self) -> None:
+        """Ask for the topics that groups subscribe to, and that are not known. Raises LinkError."""
+        awaited = [
+            name for name in self.wanted() if name not in self.by_name and len(name) <= MAX_NAME_LENGTH
+        ]
+        await self.ask_again(awaited)
+
+    async def look_for_more(self) -> None:
+        """Like `look`, but a topic that the upstream does not know is not taken for deleted, however often
+        that happens. Raises LinkError.
+        """
+        await self.ask_again(list(self.by_name))
+        await self.look_for_wanted()
+
+    def take(self, found: MetadataResponseTopic, asked_s: float) -> None:
+        """Take what the upstream has answered about a topic, if the topic is known."""
+        if found.name in self.by_name:
+            self._show(found, asked_s)
 
     async def ask_again(self, names: Sequence[str]) -> set[str]:
         """Ask for known topics; return those that the upstream does not know. Raises LinkError."""
@@ -165,8 +190,7 @@ class Topics:
         ids = {name: self.by_name.pop(name).topic_id for name in names}
         for name, topic_id in ids.items():
             del self.by_id[topic_id], self.confirmed_s[name]
-            for watcher in self._changed:
-                watcher(name, "was deleted")
+            self._note(name, "was deleted")
         if ids:
             for forget in self._deleted:
                 forget(ids)
@@ -190,8 +214,13 @@ class Topics:
         self.by_name[topic.name] = self.by_id[topic.topic_id] = topic
         self.confirmed_s[topic.name] = asked_s
         if before is not None and had != has:
-            for watcher in self._changed:
-                watcher(topic.name, f"has {has} partitions, and had {had}")
+            self._note(topic.name, f"has {has} partitions, and had {had}")
+        elif before is None and self.is_wanted(topic.name):
+            self._note(topic.name, CREATED)
+
+    def _note(self, name: str, change: str) -> None:
+        for watcher in self._changed:
+            watcher(name, change)
 
 
 def _request(topics: Sequence[MetadataRequestTopic]) -> MetadataRequest:

@@ -12,6 +12,7 @@ from kshim.configs.config import Config
 from kshim.coordination import group_runtime as group_runtime_module
 from kshim.coordination import leads
 from kshim.coordination.alarm import LONGEST_TURN_MS
+from kshim.coordination.decision import Decision
 from kshim.coordination.group_runtime import new_coordinator, new_member_id
 from kshim.coordination.groups import shard_offsets
 from kshim.coordination.groups.refusals import DeleteGroup, DescribeGroup
@@ -181,6 +182,64 @@ class TestMarkersOfOthers:
         assert self.seen == []
         assert server.runtime.shards.go_on_loading(loading, lambda: False)
         assert self.seen == [0]
+
+
+class TestPreparation:
+    """A shard may be served only once something else is known."""
+
+    @pytest.fixture
+    def preparing(self, server: Server) -> list[Deferred[None]]:
+        """For each time that the shard is loaded: fires when it may be served."""
+        begun: list[Deferred[None]] = []
+
+        def prepare(_: int) -> Deferred[None]:
+            begun.append(Deferred())
+            return begun[-1]
+
+        server.runtime.unload(SHARD)
+        server.runtime.shards.prepare = prepare
+        server.runtime.load(SHARD, Leader(leader_epoch=1))
+        return begun
+
+    def test_it_is_served_afterwards(self, server: Server, preparing: list[Deferred[None]]) -> None:
+        assert server.fetch().error_code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+        preparing[0].callback(None)
+        assert offset(server.fetch()) == -1
+
+    def test_its_timers_go_on_then(self, server: Server, preparing: list[Deferred[None]]) -> None:
+        preparing[0].callback(None)
+        assert server.next_call_s() == server.clock.seconds() + EXPIRY_S
+
+    def test_what_is_decided_everywhere_waits_for_it(
+        self, server: Server, preparing: list[Deferred[None]]
+    ) -> None:
+        seen: list[int] = []
+
+        def decide(shard: int, now_ms: int) -> Decision:
+            seen.append(shard)
+            return Decision(shard)
+
+        server.runtime.decide_everywhere(decide)
+        assert SHARD not in seen
+        preparing[0].callback(None)
+        assert SHARD in seen
+
+    def test_it_may_be_given_up_before(self, server: Server, preparing: list[Deferred[None]]) -> None:
+        server.runtime.unload(SHARD)
+        assert preparing[0].called, "nobody waits for it any more"
+        assert server.fetch().error_code == ErrorCode.NOT_COORDINATOR
+        server.runtime.load(SHARD, Leader(leader_epoch=2))
+        assert len(preparing) == 2
+        assert server.fetch().error_code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+        preparing[1].callback(None)
+        assert offset(server.fetch()) == -1
+
+    def test_a_fault_in_it_is_logged_and_the_shard_is_served(
+        self, server: Server, preparing: list[Deferred[None]], caplog: pytest.LogCaptureFixture
+    ) -> None:
+        preparing[0].errback(ValueError("a mistake"))
+        assert "internal error" in caplog.text
+        assert offset(server.fetch()) == -1
 
 
 class TestDurability:

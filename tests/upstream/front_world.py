@@ -7,7 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 from uuid import UUID
 
-from twisted.internet.defer import Deferred, fail
+from twisted.internet.defer import Deferred, fail, succeed
 
 from kshim.answering.replies import Replies
 from kshim.callers import Client
@@ -20,11 +20,15 @@ from kshim.storage.memory import MemoryStore
 from kshim.turns import Turn
 from kshim.turns.promise import Promise
 from kshim.upstream.brokers import Brokers
+from kshim.upstream.confirming import Confirming
+from kshim.upstream.every_topic import EveryTopic
 from kshim.upstream.fellows import Fellow
 from kshim.upstream.front import Front
+from kshim.upstream.group_topics import GroupTopics
 from kshim.upstream.here import HERE, Here
 from kshim.upstream.indexes import Indexes
 from kshim.upstream.link import LinkError
+from kshim.upstream.member_topics import MemberTopics
 from kshim.upstream.merged_groups import MergedGroups
 from kshim.upstream.mirror import Mirror
 from kshim.upstream.own_topic import OwnTopic
@@ -32,6 +36,7 @@ from kshim.upstream.topics import Topics
 from kshim.upstream.upstream_groups import UpstreamGroups
 from kshim.upstream.versions import BrokerVersions
 from schemas.api_key import ApiKey
+from schemas.error_code import ErrorCode
 from schemas.header import RequestHeader
 from schemas.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from schemas.messages.metadata import (
@@ -45,7 +50,7 @@ from schemas.messages.offset_commit import (
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
 )
-from schemas.registry import decode_response, encode_request, encode_response
+from schemas.registry import VERSIONS, decode_response, encode_request, encode_response
 from tests.api.harness import PENDING, advance, later, new_broker, result
 from tests.upstream.kafka_groups import KafkaGroups
 
@@ -53,6 +58,7 @@ ADVERTISED = Endpoint("kshim", 9100)
 OURSELVES = Fellow(1000, {"PLAINTEXT": Endpoint("kshim", 9100)})
 OTHER = Fellow(1001, {"PLAINTEXT": Endpoint("other", 9200)})
 SHARDS = 8
+NEWEST = VERSIONS[ApiKey.METADATA][-1]
 TOPIC_ID, NEW_ID = UUID(int=77), UUID(int=78)
 
 
@@ -88,11 +94,10 @@ class Port:
 class Shards:
     """Another kshim leads the shards in `elsewhere`; there is none while that is None."""
 
-    group_id = "__kshim"
+    group_id, topic = "__kshim", "groups"
 
     def __init__(self) -> None:
         self.elsewhere: set[int] | None = None
-        self.topic = "groups"
         self.open: set[int] = set()
         self.journal = self
         self.read: Deferred[None] = Deferred()
@@ -117,15 +122,32 @@ class Shards:
 
 
 class World:
-    def __init__(self, *, has_twins: bool = True) -> None:
-        broker = new_broker()
-        coordinator = new_coordinator(broker.config, SHARDS, topic_id_of=lambda name: self.topics.id_of(name))
-        self.groups = GroupRuntime(coordinator, LogJournal(MemoryStore().log, range(SHARDS)), broker.clock)
-        self.groups.start({shard: Leader(HERE) for shard in range(SHARDS)})
-        self.upstream_topics: dict[str, UUID] = {}
+    def __init__(self, *, has_twins: bool = True, before: World | None = None, **config: Any) -> None:
+        """before: a process that has led the shards before; it must have given them up."""
+        broker = new_broker(**config)
+        self.upstream_topics: dict[str, UUID] = {} if before is None else before.upstream_topics
+        self.partitions: dict[str, int] = {} if before is None else before.partitions
+        """How many partitions topics have; 1 for those that are not in it."""
         self.is_down = False
+        self.asked: list[MetadataRequest] = []
         self.topics = Topics(self.ask_upstream, broker.clock)
+        self.every = EveryTopic(
+            *(self.link_to_upstream, self.topics, broker.aside, broker.rounds),
+            lambda: self.groups.wanted_topics.has_regexes(),
+        )
+        seen = GroupTopics(self.topics, self.every, Shards.topic)
+        coordinator = new_coordinator(broker.config, SHARDS, topic_id_of=self.topics.id_of, topics=seen)
+        self.journal = LogJournal(MemoryStore().log, range(SHARDS)) if before is None else before.journal
+        self.groups = GroupRuntime(coordinator, self.journal, broker.clock)
+        confirming = Confirming(self.topics)
+        self.member_topics = MemberTopics(self.groups, self.topics, self.every, confirming)
+        self.groups.shards.prepare = self.member_topics.before_serving
+        if before is None:
+            self.lead()
+        self.topics.on_change(self.groups.topic_changed)
         self.topics.on_deletion(self.groups.forget_topics)
+        self.topics.wanted = self.groups.wanted_topics.names
+        self.topics.is_wanted = self.groups.wanted_topics.is_wanted
         mirror = Mirror(self.topics)
         self.here = Here(
             config=broker.config,
@@ -148,7 +170,8 @@ class World:
         self.kafka = KafkaGroups(brokers=2)
         theirs = UpstreamGroups(self.here.clock, self.kafka)
         merged: Any = MergedGroups(
-            self.groups, theirs, self.topics, Once(self.here.clock), has_twins=has_twins
+            *(self.groups, theirs, self.topics, self.member_topics, Once(self.here.clock)),
+            has_twins=has_twins,
         )
         here = replace(self.here, groups=merged)
         self.linked: list[int] = []
@@ -159,8 +182,12 @@ class World:
         self.client = Client("/127.0.0.1", Endpoint("127.0.0.1", 51000), ADVERTISED)
         relays: Any = SimpleNamespace(by_client={self.client: self.relay})
         self.front = Front(
-            here, self.brokers, self.topics, self.shards, theirs, self.own, relays, self.versions
+            here, self.brokers, confirming, self.shards, theirs, self.own, relays, self.versions
         )
+
+    def lead(self) -> None:
+        """Begin to lead all shards."""
+        self.groups.start({shard: Leader(HERE) for shard in range(SHARDS)})
 
     def _connect(self, node_id: int) -> Deferred[Any]:
         self.linked.append(node_id)
@@ -173,14 +200,33 @@ class World:
     def ask_upstream(self, request: MetadataRequest) -> Deferred[MetadataResponse]:
         if self.is_down:
             return fail(LinkError("down"))
-        answer: Deferred[MetadataResponse] = Deferred()
+        self.asked.append(request)
         known = [
-            MetadataResponseTopic(name=name, topic_id=it, partitions=(MetadataResponsePartition(),))
+            MetadataResponseTopic(name=name, topic_id=it, partitions=self._partitions(name))
             for name, it in self.upstream_topics.items()
-            if any(asked.name == name or asked.topic_id == it for asked in request.topics or ())
+            if request.topics is None
+            or any(asked.name == name or asked.topic_id == it for asked in request.topics)
         ]
-        answer.callback(MetadataResponse(topics=tuple(known)))
-        return answer
+        names = {asked.name for asked in request.topics or () if asked.name}
+        absent = [
+            MetadataResponseTopic(name=name, error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+            for name in sorted(names - self.upstream_topics.keys())
+        ]
+        return succeed(MetadataResponse(topics=(*known, *absent)))
+
+    def _partitions(self, name: str) -> tuple[MetadataResponsePartition, ...]:
+        return tuple(
+            MetadataResponsePartition(partition_index=index) for index in range(self.partitions.get(name, 1))
+        )
+
+    async def link_to_upstream(self) -> Any:
+        """A link on which all topics can be asked for."""
+
+        async def ask(request: MetadataRequest, *, is_read: bool) -> bytes:
+            assert not is_read
+            return encode_response(ApiKey.METADATA, NEWEST, 1, await self.ask_upstream(request))
+
+        return SimpleNamespace(address=ADVERTISED, version=lambda _: NEWEST, ask=ask)
 
     def send(self, key: ApiKey, version: int, request: Any, at: int = 1, *, is_decoded: bool = False) -> Any:
         """The result of `answer`; `at` is the broker whose port the request arrives at."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import get_type_hints
 
-from kshim.answering.views import AnyView, GroupsView, OffsetsView
+from kshim.answering.views import AnyView, GroupsView, MembersView, OffsetsView
 from kshim.api.api_versions import ANNOUNCED
 from kshim.network.dispatch import API
 from kshim.upstream.table import BETWEEN_BROKERS, HIDDEN_FEATURES, TABLE, Way, announced, entry
@@ -40,7 +40,7 @@ def test_the_apis_that_kshim_answers_use_only_what_an_upstream_has() -> None:
         for key, entry in TABLE.items()
         if entry.way is Way.OURS
     }
-    assert set(used.values()) == {AnyView, GroupsView, OffsetsView}
+    assert set(used.values()) == {AnyView, GroupsView, MembersView, OffsetsView}
 
 
 def test_the_versions_are_those_that_both_know() -> None:
@@ -59,6 +59,7 @@ def test_groups_are_announced_whatever_the_upstream_knows() -> None:
     found = told({ApiKey.HEARTBEAT: range(1)})
     assert found[ApiKey.HEARTBEAT] == VERSIONS[ApiKey.HEARTBEAT]
     assert found[ApiKey.SYNC_GROUP] == VERSIONS[ApiKey.SYNC_GROUP]
+    assert found[ApiKey.CONSUMER_GROUP_HEARTBEAT] == VERSIONS[ApiKey.CONSUMER_GROUP_HEARTBEAT]
 
 
 def test_what_the_upstream_does_not_have_is_not_announced() -> None:
@@ -75,5 +76,5 @@ def test_no_answer_in_parts_holds_addresses() -> None:
 def test_hidden_apis_are_not_announced() -> None:
     hidden = {key for key in ApiKey if entry(key).way is Way.HIDDEN}
     assert not hidden & told(ALL).keys()
-    assert {ApiKey.CONSUMER_GROUP_HEARTBEAT, ApiKey.SHARE_FETCH, ApiKey.STREAMS_GROUP_DESCRIBE} <= hidden
-    assert {"group.version", "share.version", "streams.version"} == HIDDEN_FEATURES
+    assert {ApiKey.SHARE_GROUP_HEARTBEAT, ApiKey.SHARE_FETCH, ApiKey.STREAMS_GROUP_DESCRIBE} <= hidden
+    assert {"share.version", "streams.version"} == HIDDEN_FEATURES

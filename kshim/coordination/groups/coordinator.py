@@ -31,6 +31,7 @@ from kshim.coordination.groups.shard_offsets import OffsetsOfGroup
 from kshim.coordination.groups.timers import AnyTimer, ShardTimer, Timers
 from kshim.coordination.groups.topic_changes import TopicChanges
 from kshim.coordination.groups.waiting import WaitsFor
+from kshim.coordination.groups.wanted_topics import WantedTopics
 from kshim.coordination.shards import partition_for
 from schemas.error_code import ErrorCode
 from schemas.internal_topics.group_metadata_log import TopicId
@@ -104,6 +105,7 @@ class Coordinator:
             SameConfigs(settings), partial(new_member_id, ""), NoTopics(), settings.group_consumer_assignors
         )
         self._shards: dict[int, Shard] = {}
+        self.wanted_topics = WantedTopics(self._shards, self.shard_for)
 
     @property
     def assignors(self) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Set
 from functools import partial
 
 from kshim.coordination.groups.consumer.group import ConsumerGroup
@@ -45,6 +46,10 @@ class ConsumerGroups:
             self.apply(group, key, value)
         except (OutOfOrder, StillOwned) as fault:
             raise MalformedMessage(str(fault), api=type(key).__name__, version=0) from fault
+
+    def topics(self) -> Set[str]:
+        """The topics that groups subscribe to."""
+        return self._by_topic.keys()
 
     def subscribed_to(self, topic: str) -> list[str]:
         """The ids of the groups that subscribe to a topic, in the order of the ids."""

@@ -6,6 +6,7 @@ is found out first, in a group that nobody sees, so a refused conversion disturb
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import NamedTuple
 
 from kshim.coordination.groups.classic_group import CONSUMER, ClassicGroup
@@ -22,7 +23,7 @@ from kshim.coordination.groups.parked import answer_heartbeats, refuse_syncs
 from kshim.coordination.groups.recording import gives_way
 from kshim.coordination.groups.settings import MigrationPolicy, Settings
 from kshim.coordination.groups.states import State
-from schemas.consumer_protocol import decode_assignment, decode_subscription
+from schemas.consumer_protocol import decode_assignment, decode_subscription, decode_topics
 from schemas.error_code import ErrorCode
 from schemas.internal_topics.consumer_group_log import ClassicMemberMetadata, ClassicProtocol
 from schemas.message import MalformedMessage
@@ -94,6 +95,19 @@ def upgrade(it: Writing, classic: ClassicGroup, converted: Converted) -> None:
     for member in converted.members:
         it.put_current(member)
         it.restart_session(member)
+
+
+def topics_of(classic: ClassicGroup) -> set[str]:
+    """The topics that a classic group's members subscribe to and have, as far as they can be read."""
+    found: set[str] = set()
+    if classic.protocol_type != CONSUMER:
+        return found
+    for member in classic.members.values():
+        with suppress(MalformedMessage):
+            found.update(decode_topics(member.metadata(classic.protocol_name)))
+            if member.assignment:
+                found.update(each.topic for each in decode_assignment(member.assignment).assigned_partitions)
+    return found
 
 
 def target_of(member: Member) -> Assignment:
