@@ -3,7 +3,8 @@
 kshim plays a history once, and its answers are compared with Apache Kafka's. Where they differ, Apache Kafka
 plays it again, several times: it leaves some things to chance (which member leads when the leader has left),
 and all its answers are right. kshim must have given one of them. A play of kshim is void, and repeated, only
-if kshim was seen to stand still for long during it (`stalls`).
+if kshim was seen to stand still for long during it (`stalls`). Where another release of Apache Kafka plays in
+place of kshim, it plays again as well: the two releases agree if any answers of both are the same.
 """
 
 from __future__ import annotations
@@ -127,12 +128,15 @@ async def play_all(
     at_once: int = AT_ONCE,
     rule: Rule = by_rule,
     kafka_plays: int = KAFKA_PLAYS,
+    are_releases: bool = False,
 ) -> dict[Run, Outcome]:
-    """Play every run against both servers of its pair."""
+    """Play every run against both servers of its pair. are_releases: both servers are Apache Kafka."""
     places, fewer_places = asyncio.Semaphore(at_once), asyncio.Semaphore(AT_ONCE_AGAIN)
     async with contextlib.AsyncExitStack() as stack:
         stages = {
-            name: Stage(pair.targets, await stack.enter_async_context(watched(pair.targets)), rule)
+            name: Stage(
+                pair.targets, await stack.enter_async_context(watched(pair.targets)), rule, are_releases
+            )
             for name, pair in pairs.items()
         }
 
@@ -153,10 +157,11 @@ async def play_all(
 
 @dataclass
 class Plays:
-    """The transcripts of one run that were in time; Apache Kafka has one for each play."""
+    """The transcripts of one run that were in time. Apache Kafka has one for each play; so has a release in
+    place of kshim."""
 
     apache_kafka: list[Transcript]
-    kshim: Transcript | None
+    kshim: list[Transcript]
 
 
 class Stage:
@@ -165,9 +170,14 @@ class Stage:
     _numbers = itertools.count(1)
 
     def __init__(
-        self, targets: tuple[Target, Target], watches: Sequence[Watch], rule: Rule = by_rule
+        self,
+        targets: tuple[Target, Target],
+        watches: Sequence[Watch],
+        rule: Rule = by_rule,
+        are_releases: bool = False,
     ) -> None:
         self.rule = rule
+        self.are_releases = are_releases
         self.apache_kafka, self.kshim = targets
         self.kshim_watch = watches[1]
         self.settling = {target.port: Settling(target) for target in targets}
@@ -176,32 +186,30 @@ class Stage:
         apache_kafka, kshim = await asyncio.gather(
             self._play(run, self.apache_kafka), self._play(run, self.kshim)
         )
-        return Plays(_in_time([apache_kafka]), kshim)
+        return Plays(_in_time([apache_kafka]), _in_time([kshim]))
 
     async def judge(self, run: Run, plays: Plays, kafka_plays: int = KAFKA_PLAYS) -> Outcome:
         """Replay until kshim's answers match one of Apache Kafka's, or the plays are used up."""
         steps = run.history.at(run.era)
         void, asked = 0, 1
-        while plays.kshim is not None and plays.apache_kafka:
-            found, answers = self._closest(run, steps, plays.apache_kafka, plays.kshim)
-            stalled_s = self.kshim_watch.longest_s(plays.kshim.began_s, plays.kshim.ended_s)
+        while plays.kshim and plays.apache_kafka:
+            found, theirs, ours = self._closest(run, steps, plays)
             is_differing, stale = bool(_untolerated(found)), _stale(steps, found)
-            is_void = _has_pauses(steps) and stalled_s > STALL_S
-            if (is_differing or stale) and is_void and void < VOID_PLAYS:
+            if (is_differing or stale) and self._is_void(steps, ours) and void < VOID_PLAYS:
                 void += 1
-                plays.kshim = await self._play(run, self.kshim)
+                plays.kshim = _in_time([await self._play(run, self.kshim)])
             elif is_differing and asked < kafka_plays:
                 more = min(asked, kafka_plays - asked)
                 asked += more
-                plays.apache_kafka += _in_time(
-                    await asyncio.gather(*(self._play(run, self.apache_kafka) for _ in range(more)))
-                )
+                plays.apache_kafka += await self._played(run, self.apache_kafka, more)
+                if self.are_releases:
+                    plays.kshim += await self._played(run, self.kshim, more)
             else:
                 return Outcome(
                     differences=found,
                     stale=stale,
-                    answers=Counter(_answers(plays.kshim)),
-                    transcript=transcript_text(steps, answers),
+                    answers=Counter(_answers(ours)),
+                    transcript=transcript_text(steps, theirs),
                     kafka_plays=asked,
                     void=void,
                 )
@@ -209,6 +217,16 @@ class Stage:
 
     async def perform(self, run: Run, kafka_plays: int = KAFKA_PLAYS) -> Outcome:
         return await self.judge(run, await self.play_once(run), kafka_plays)
+
+    def _is_void(self, steps: Iterable[Step], kshim: Transcript) -> bool:
+        """True if kshim stood still during this play. Another release plays again anyway."""
+        if self.are_releases or not _has_pauses(steps):
+            return False
+        return self.kshim_watch.longest_s(kshim.began_s, kshim.ended_s) > STALL_S
+
+    async def _played(self, run: Run, target: Target, count: int) -> list[Transcript]:
+        """The plays in time, of so many at once."""
+        return _in_time(await asyncio.gather(*(self._play(run, target) for _ in range(count))))
 
     async def _play(self, run: Run, target: Target) -> Transcript | None:
         """One play; None if none was in time."""
@@ -220,15 +238,16 @@ class Stage:
         return None
 
     def _closest(
-        self, run: Run, steps: Sequence[Step], plays: Iterable[Transcript], kshim: Transcript
-    ) -> tuple[list[Difference], Transcript]:
-        """The differences to the Apache Kafka play that is most like kshim's, and that play."""
+        self, run: Run, steps: Sequence[Step], plays: Plays
+    ) -> tuple[list[Difference], Transcript, Transcript]:
+        """The two plays that are most alike, Apache Kafka's first, with their differences before them."""
 
-        def compared(apache_kafka: Transcript) -> list[Difference]:
+        def compared(apache_kafka: Transcript, kshim: Transcript) -> list[Difference]:
             found = differences(steps, apache_kafka, kshim)
             return self.rule(found, steps, apache_kafka, kshim) if run.history.meant_by_rule else found
 
-        each = ((compared(apache_kafka), apache_kafka) for apache_kafka in plays)
+        both = itertools.product(plays.apache_kafka, plays.kshim)
+        each = ((compared(theirs, ours), theirs, ours) for theirs, ours in both)
         return min(each, key=lambda of: _earliest(of[0]))
 
 

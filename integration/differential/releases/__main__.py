@@ -23,7 +23,7 @@ from integration.differential.releases import definitions, served, stories
 from integration.differential.releases.causes import Found, causes, explained_by
 
 PLAYS = 6
-"""How often the old release is asked until it answers as the new one did."""
+"""How often each release is asked until both answer the same."""
 AT_ONCE = 16
 BATCH = 100
 
@@ -52,7 +52,7 @@ def play(pair: pairs.Pair, of: str, numbers: Sequence[int], rule: Rule, at_once:
     began = time.monotonic()
     for start in range(0, len(numbers), BATCH):
         runs = [run_of(invent(number, of)) for number in numbers[start : start + BATCH]]
-        played = asyncio.run(play_all(runs, {"plain": pair}, at_once, rule, PLAYS))
+        played = asyncio.run(play_all(runs, {"plain": pair}, at_once, rule, PLAYS, are_releases=True))
         found += [
             (run.history.title, list(map(Found.of, outcome.untolerated))) for run, outcome in played.items()
         ]

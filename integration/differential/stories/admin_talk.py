@@ -89,17 +89,23 @@ class Told:
 class Admin(Plain):
     """Asks one server on behalf of one story.
 
-    expected: what the other server answered before, if it did.
+    expected: what the other server answered before, if it did. settle: called after each change.
     """
 
     sets = SETS
 
     def __init__(
-        self, server: Address | None, story: str, version: int, expected: Sequence[Told] | None = None
+        self,
+        server: Address | None,
+        story: str,
+        version: int,
+        expected: Sequence[Told] | None = None,
+        settle: Callable[[], None] = lambda: None,
     ) -> None:
         self._server = server
         self._wire: Wire | None = None
         self._expected = expected
+        self._settle = settle
         self.prefix = f"{story.replace('_', '-')}-{version}-"
         self.version = version
         self._cluster_id = ""
@@ -136,6 +142,7 @@ class Admin(Plain):
     ) -> None:
         """Ask once."""
         self._tell(request, self._ask(request, version, timeout_s=timeout_s), meant)
+        self._settle()
 
     def look(
         self,
