@@ -12,7 +12,7 @@ from integration.frameworks.connect.story import PARTITIONS, SINK_TASKS, Story
 from integration.frameworks.connect.worker import PATIENCE_S
 from integration.java.tool import run_to_end
 from integration.support.awaiting import wait_until
-from integration.support.java import fetch_jars
+from integration.support.java import compile_with, fetch_jars
 from integration.support.server import Server
 from integration.support.toolchain import or_skip
 from kshim.testing.wire import Wire
@@ -24,8 +24,9 @@ KILLED, FROZEN = "killed", "frozen"
 @pytest.fixture(scope="session")
 def connect() -> str:
     """The class path of Kafka Connect and its connectors of files."""
+    here = Path(__file__).parent
     with or_skip("Kafka Connect"):
-        return fetch_jars(Path(__file__).with_name("pom.xml"))
+        return compile_with(fetch_jars(here / "pom.xml"), here / "AppInfoParser.java")
 
 
 @pytest.fixture
