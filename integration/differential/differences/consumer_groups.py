@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import replace
 from typing import Any
 
 from integration.differential.differences.configs import described_config
 from integration.differential.differences.groups import API_VERSIONS, PATIENT
 from integration.differential.differences.guest import Guest
-from integration.differential.differences.member import Member, coordinated, protocol
+from integration.differential.differences.member import PATIENCE_S, Member, coordinated, protocol
 from integration.differential.differences.scenario import difference
+from integration.support.awaiting import wait_until
 from schemas.consumer_protocol import ConsumerProtocolSubscription, encode_subscription
 from schemas.error_code import ErrorCode
 from schemas.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
@@ -28,10 +30,11 @@ def _join(guest: Guest, member_id: str = "m", topics: Collection[str] = ("t",), 
     return guest.answer(1, joining)
 
 
-def _classic(guest: Guest, name: str, **fields: Any) -> Member:
+def _classic(guest: Guest, name: str, protocols: Collection[str] = ("range",), **fields: Any) -> Member:
     """A classic member with the same subscription."""
     subscription = encode_subscription(ConsumerProtocolSubscription(topics=(guest.name("t"),)))
-    return Member(guest, name, protocols=(protocol(subscription),), **fields)
+    offered = tuple(replace(protocol(subscription), name=each) for each in protocols)
+    return Member(guest, name, protocols=offered, **fields)
 
 
 def _error(answer: Any) -> str:
@@ -61,6 +64,19 @@ def a_member_without_topics_that_joins_members_without_partitions(guest: Guest) 
     return epoch
 
 
+@difference("D-upgrade-before-the-vote", apache_kafka="UNKNOWN_SERVER_ERROR", kshim="NONE")
+def a_member_that_joins_before_the_protocol_of_a_rebalance_is_selected(guest: Guest) -> str:
+    coordinated(guest)
+    guest.create("t")
+    old = _classic(guest, "old", ("range", "roundrobin"))
+    new = _classic(guest, "new", ("roundrobin",))
+    old.enter()
+    new.take_id()
+    new.send_join()
+    wait_until(lambda: old.beat() == "REBALANCE_IN_PROGRESS", PATIENCE_S, "the rebalance")
+    return _error(_join(guest))
+
+
 @difference("D-downgrade-rebalances", apache_kafka="NONE", kshim="REBALANCE_IN_PROGRESS")
 def a_member_that_waits_while_the_last_consumer_member_turns_classic(guest: Guest) -> str:
     coordinated(guest)
@@ -70,8 +86,7 @@ def a_member_that_waits_while_the_last_consumer_member_turns_classic(guest: Gues
     waiting.enter()
     other.send_join()
     assert not other.hear_join().error_code
-    waiting.send_heartbeat()
-    return waiting.hear_heartbeat()
+    return waiting.beat()
 
 
 @difference("D-consumer-heartbeats-wait", apache_kafka=5_000, kshim=1_000)

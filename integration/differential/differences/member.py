@@ -97,6 +97,11 @@ class Member:
         """The error in the answer to Heartbeat, or why there is no answer."""
         return error_of(self.guest.next_answer(HEARTBEAT, ApiKey.HEARTBEAT, via=self.name))
 
+    def beat(self) -> str:
+        """The error in the answer to a Heartbeat that is sent now."""
+        self.send_heartbeat()
+        return self.hear_heartbeat()
+
     def enter(self) -> None:
         """Become the only member of a stable group."""
         if self._request.group_instance_id is None:

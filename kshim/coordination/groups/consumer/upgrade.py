@@ -65,9 +65,11 @@ def convert(classic: ClassicGroup, settings: Settings, topics: Topics) -> Conver
         raise refuse("the group size exceeds the consumer group maximum size.")
     group = ConsumerGroup(classic.group_id)
     group.epoch = group.assignment_epoch = classic.generation
+    is_preparing = classic.state is State.PREPARING_REBALANCE
+    protocol = classic.select_protocol() if is_preparing else classic.protocol_name
     try:
         for each in classic.members.values():
-            has_custom_assignor, member = _converted(classic, each, topics)
+            has_custom_assignor, member = _converted(classic, each, protocol, topics)
             if has_custom_assignor:
                 raise refuse(_CUSTOM)
             group.put_member(member)
@@ -139,9 +141,11 @@ def _dismiss(draft: Draft, classic: ClassicGroup) -> None:
     draft.cancel_all(classic)
 
 
-def _converted(classic: ClassicGroup, member: ClassicMember, topics: Topics) -> tuple[bool, Member]:
+def _converted(
+    classic: ClassicGroup, member: ClassicMember, protocol: str | None, topics: Topics
+) -> tuple[bool, Member]:
     """True if a custom assignor made its assignment; and the member. Raises MalformedMessage."""
-    subscription = decode_subscription(member.metadata(classic.protocol_name))
+    subscription = decode_subscription(member.metadata(protocol))
     assigned: Held = {}
     has_custom_assignor = False
     if member.assignment:

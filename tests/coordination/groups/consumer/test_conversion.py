@@ -222,6 +222,31 @@ class TestUpgrades:
         world.join("m", "foo")
         assert world.member(old).assigned == {}
 
+    def test_a_group_that_forms_its_first_generation(self) -> None:
+        world = Mixed()
+        parked = world.join_classic()
+        answer = world.join("m", "foo")
+        assert (answer.error_code, answer.member_epoch) == (0, 1)
+        refused = world.answers[parked]
+        assert refused.error_code == REBALANCING
+        joined = world.answers[world.join_classic(refused.member_id)]
+        assert (joined.error_code, joined.generation_id) == (0, 1)
+        assert had(world.sync_classic(joined.member_id, 1).assignment) == {"foo": set(range(3))}
+
+    def test_a_member_that_does_not_offer_the_protocol_of_the_last_generation(self) -> None:
+        world = Mixed()
+        both = tuple(
+            JoinGroupRequestProtocol(name=name, metadata=subscription("foo"))
+            for name in ("range", "roundrobin")
+        )
+        token = world.join_classic(protocols=both)
+        world.advance(3_000)
+        old = world.answers[token].member_id
+        world.sync_classic(old, 1, {old: assignment(foo=range(6))})
+        world.join_classic(protocols=both[1:])
+        assert world.join("m", "foo").error_code == 0
+        assert set(world.member(old).assigned[FOO]) == set(range(6))
+
     def test_a_static_member_that_comes_back_does_not_end_a_rebalance(self) -> None:
         world, old = mixed()
         static = world.answers[world.join_classic(version=5, instance_id="i")]
