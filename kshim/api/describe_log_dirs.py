@@ -1,6 +1,6 @@
 """DescribeLogDirs (35): the partitions in this broker's only directory, and their sizes (KIP-113).
 
-v4: the size of the disk (KIP-827).
+v4: the size of the disk (KIP-827). v5: whether the directory takes no new replicas (KIP-1066).
 """
 
 from __future__ import annotations
@@ -45,6 +45,7 @@ async def describe_log_dirs(
         topics=tuple(topics),
         total_bytes=total_bytes,
         usable_bytes=usable_bytes,
+        is_cordoned=broker.node_id in broker.cluster.cordoned,
     )
     return DescribeLogDirsResponse(error_code=ErrorCode.NONE, results=(result,))
 

@@ -39,18 +39,25 @@ class NewTopic:
     configs: Mapping[str, str | None] = field(default_factory=dict)
 
 
-def refuse_new_topic(
-    new: NewTopic,
-    topics: Mapping[str, Topic],
-    metric_names: MetricNames,
-    node_ids: Collection[int],
-    running: Collection[int],
-    broker: BrokerConfigs,
-) -> Refusal | None:
-    """The refusal of `new` beside the existing `topics`; None if it can be created.
+@dataclass(frozen=True, slots=True)
+class Nodes:
+    """The brokers that may get replicas, by node id."""
 
-    running: the brokers that run.
-    """
+    registered: Collection[int]
+    running: Collection[int]
+    cordoned: Collection[int]
+    """Those whose log directories take no new replicas."""
+
+    @property
+    def usable(self) -> list[int]:
+        """The brokers where kshim may place replicas by itself."""
+        return [node for node in self.registered if node not in self.cordoned]
+
+
+def refuse_new_topic(
+    new: NewTopic, topics: Mapping[str, Topic], metric_names: MetricNames, nodes: Nodes, broker: BrokerConfigs
+) -> Refusal | None:
+    """The refusal of `new` beside the existing `topics`; None if it can be created."""
     fault = fault_in_name(new.name)
     if fault:
         return Refusal(ErrorCode.INVALID_TOPIC_EXCEPTION, fault)
@@ -67,10 +74,10 @@ def refuse_new_topic(
     fault = fault_in_configs(new.configs, broker)
     if fault:
         return Refusal(ErrorCode.INVALID_CONFIG, fault)
-    return _refuse_assignments(new, node_ids, running) if new.assignments else _refuse_counts(new, node_ids)
+    return _refuse_assignments(new, nodes) if new.assignments else _refuse_counts(new, nodes)
 
 
-def _refuse_counts(new: NewTopic, node_ids: Collection[int]) -> Refusal | None:
+def _refuse_counts(new: NewTopic, nodes: Nodes) -> Refusal | None:
     if new.replication_factor < -1 or new.replication_factor == 0:
         return Refusal(
             ErrorCode.INVALID_REPLICATION_FACTOR,
@@ -80,14 +87,24 @@ def _refuse_counts(new: NewTopic, node_ids: Collection[int]) -> Refusal | None:
         return Refusal(
             ErrorCode.INVALID_PARTITIONS, "Number of partitions was set to an invalid non-positive value."
         )
-    if new.replication_factor > len(node_ids):
-        return Refusal(
-            ErrorCode.INVALID_REPLICATION_FACTOR,
-            f"Unable to replicate the partition {new.replication_factor} time(s): The target replication "
-            f"factor of {new.replication_factor} cannot be reached because only {len(node_ids)} broker(s) "
-            "are registered or some brokers have all their log directories cordoned.",
-        )
+    fault = _fault_in_placing(new.replication_factor, nodes)
+    if fault:
+        message = f"Unable to replicate the partition {new.replication_factor} time(s): {fault}"
+        return Refusal(ErrorCode.INVALID_REPLICATION_FACTOR, message)
     return None
+
+
+def _fault_in_placing(replication_factor: int, nodes: Nodes) -> str | None:
+    """The reason why no brokers can be chosen for so many replicas; None if they can."""
+    usable = nodes.usable
+    if not any(node in nodes.running for node in usable):
+        return "All brokers are currently fenced, or have all their log directories cordoned."
+    if replication_factor <= len(usable):
+        return None
+    return (
+        f"The target replication factor of {replication_factor} cannot be reached because only "
+        f"{len(usable)} broker(s) are registered or some brokers have all their log directories cordoned."
+    )
 
 
 def refuse_new_topics(wanted: Iterable[NewTopic]) -> Refusal | None:
@@ -114,7 +131,7 @@ def _refuse_too_many(partitions: int) -> Refusal | None:
     return None
 
 
-def _refuse_assignments(new: NewTopic, node_ids: Collection[int], running: Collection[int]) -> Refusal | None:
+def _refuse_assignments(new: NewTopic, nodes: Nodes) -> Refusal | None:
     if new.replication_factor != -1 or new.num_partitions != -1:
         what = "replication factor" if new.replication_factor != -1 else "numPartitions"
         message = f"A manual partition assignment was specified, but {what} was not set to -1."
@@ -125,7 +142,7 @@ def _refuse_assignments(new: NewTopic, node_ids: Collection[int], running: Colle
         if index in seen:
             fault: str | None = f"Found multiple manual partition assignments for partition {index}"
         else:
-            fault = fault_in_replicas(replicas, node_ids, size) or _fault_in_running(index, replicas, running)
+            fault = fault_in_replicas(replicas, nodes, size) or _fault_in_running(index, replicas, nodes)
         if fault:
             return Refusal(ErrorCode.INVALID_REPLICA_ASSIGNMENT, fault)
         seen.add(index)
@@ -137,23 +154,21 @@ def _refuse_assignments(new: NewTopic, node_ids: Collection[int], running: Colle
     return None
 
 
-def fault_in_replicas(
-    replicas: Sequence[int], node_ids: Collection[int], size: int | None = None
-) -> str | None:
+def fault_in_replicas(replicas: Sequence[int], nodes: Nodes, size: int | None = None) -> str | None:
     """The fault in the requested replicas of a partition, in Kafka's words; None if there is none.
 
     size: the required number of replicas; None allows any.
     """
     if not replicas:
         return "The manual partition assignment includes an empty replica list."
-    stranger = next((replica for replica in sorted(replicas) if replica not in node_ids), None)
-    if stranger is not None:
-        return (
-            f"The manual partition assignment includes broker {stranger}, but no such broker is registered."
-        )
-    twice = next((replica for replica in sorted(replicas) if list(replicas).count(replica) > 1), None)
-    if twice is not None:
-        return f"The manual partition assignment includes the broker {twice} more than once."
+    previous: int | None = None
+    for replica in sorted(replicas):
+        fault = _fault_in_replica(replica, nodes)
+        if fault:
+            return fault
+        if replica == previous:
+            return f"The manual partition assignment includes the broker {replica} more than once."
+        previous = replica
     if size is not None and len(replicas) != size:
         return (
             f"The manual partition assignment includes a partition with {len(replicas)} replica(s), but this "
@@ -162,8 +177,17 @@ def fault_in_replicas(
     return None
 
 
-def _fault_in_running(index: int, replicas: Sequence[int], running: Collection[int]) -> str | None:
-    if any(replica in running for replica in replicas):
+def _fault_in_replica(replica: int, nodes: Nodes) -> str | None:
+    fault = None
+    if replica not in nodes.registered:
+        fault = "but no such broker is registered."
+    elif replica in nodes.cordoned:
+        fault = "but all its log directories are cordoned."
+    return fault and f"The manual partition assignment includes broker {replica}, {fault}"
+
+
+def _fault_in_running(index: int, replicas: Sequence[int], nodes: Nodes) -> str | None:
+    if any(replica in nodes.running for replica in replicas):
         return None
     return (
         f"All brokers specified in the manual partition assignment for partition {index} are fenced or in "
@@ -175,8 +199,7 @@ def refuse_new_partitions(
     topic: Topic | None,
     count: int,
     assignments: Sequence[Sequence[int]] | None,
-    node_ids: Collection[int],
-    running: Collection[int],
+    nodes: Nodes,
     admit: Callable[[int], Refusal | None] = lambda _: None,
 ) -> Refusal | None:
     """The refusal to grow `topic` to `count` partitions; None if it can grow.
@@ -204,15 +227,17 @@ def refuse_new_partitions(
         return Refusal(ErrorCode.INVALID_REPLICA_ASSIGNMENT, message)
     if (refusal := admit(count - have)) is not None:
         return refusal
+    size = len(topic.partitions[0].replicas)
     if assignments is not None:
-        size = len(topic.partitions[0].replicas)
         faults = (
-            fault_in_replicas(replicas, node_ids, size) or _fault_in_running(index, replicas, running)
+            fault_in_replicas(replicas, nodes, size) or _fault_in_running(index, replicas, nodes)
             for index, replicas in enumerate(assignments, have)
         )
         fault = next(filter(None, faults), None)
         if fault:
             return Refusal(ErrorCode.INVALID_REPLICA_ASSIGNMENT, fault)
+    elif fault := _fault_in_placing(size, nodes):
+        return Refusal(ErrorCode.INVALID_REPLICATION_FACTOR, fault)
     return _refuse_too_many(count - have)
 
 

@@ -18,6 +18,7 @@ from kshim.cluster.changes import Change, Move, Outcome, moves
 from kshim.cluster.checks import (
     DEFAULT,
     NewTopic,
+    Nodes,
     Refusal,
     refuse_deletion,
     refuse_made_topics,
@@ -27,6 +28,7 @@ from kshim.cluster.checks import (
     refuse_to_unregister,
 )
 from kshim.cluster.config_changes import ConfigChange, altered
+from kshim.cluster.cordoned import is_cordoned
 from kshim.cluster.current_configs import CurrentConfigs
 from kshim.cluster.features import GROUP_VERSION
 from kshim.cluster.group_configs import decode_group, encode_group, stored_key
@@ -134,6 +136,15 @@ class Cluster:
     def group_version(self) -> int:
         """See `KnownCluster`."""
         return self.features.levels.get(GROUP_VERSION, 0)
+
+    @property
+    def cordoned(self) -> frozenset[int]:
+        """The brokers that take no new replicas, because their log directories are cordoned."""
+        return frozenset(node for node in self.node_ids if is_cordoned(self.broker_configs(node)))
+
+    def nodes(self) -> Nodes:
+        """The brokers, as checks of new replicas need them."""
+        return Nodes(self.registered, self.running, self.cordoned)
 
     @property
     def group_metadata_topic(self) -> Topic:
@@ -247,11 +258,11 @@ class Cluster:
         outcome: dict[str, Topic | Refusal] = {}
         changes: Changes = {}
         next_partition_no = self._next_partition_no
-        configs = self.broker_configs(self.node_ids[0])
+        configs, nodes = self.broker_configs(self.node_ids[0]), self.nodes()
         for new in wanted:
-            refusal = refuse_new_topic(
-                new, self.topics, self._metric_names, self.registered, self.running, configs
-            ) or admit(len(new.assignments) or new.num_partitions)
+            refusal = refuse_new_topic(new, self.topics, self._metric_names, nodes, configs) or admit(
+                len(new.assignments) or new.num_partitions
+            )
             outcome[new.name] = self._new_topic(new, changes) if refusal is None else refusal
             await pause(_NEW_TOPIC_US)
         made = [topic for topic in outcome.values() if isinstance(topic, Topic)]
@@ -351,7 +362,7 @@ class Cluster:
         admit: Admit,
     ) -> Refusal | None:
         topic = self.topics.get(name)
-        refusal = refuse_new_partitions(topic, count, assignments, self.registered, self.running, admit)
+        refusal = refuse_new_partitions(topic, count, assignments, self.nodes(), admit)
         if refusal is not None or validate_only:
             return refusal
         assert topic is not None
@@ -482,8 +493,17 @@ class Cluster:
         return topic
 
     def _placed(self, start: int, count: int, replication_factor: int) -> list[tuple[int, ...]]:
-        """Place replicas round robin over the running brokers, or over all brokers if too few run."""
-        nodes = self.running if len(self.running) >= replication_factor else self.node_ids
+        """Place replicas round robin over the running brokers, or over all brokers if too few run.
+
+        Brokers with cordoned directories are left out, unless internal topics need them at a first start.
+        """
+        cordoned = self.cordoned
+        choices = (
+            [node for node in self.running if node not in cordoned],
+            [node for node in self.node_ids if node not in cordoned],
+            self.node_ids,
+        )
+        nodes = next(each for each in choices if len(each) >= replication_factor)
         return placed(start, count, replication_factor, nodes)
 
     def _new_partitions(

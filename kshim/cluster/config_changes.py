@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from kshim.cluster.broker_configs import ALL_BROKERS, BrokerConfigs, parse_node_id
 from kshim.cluster.checks import Refusal
+from kshim.cluster.cordoned import fault_in_cordoned
 from kshim.cluster.group_configs import fault_in_group_configs, fault_in_intervals
 from kshim.cluster.names import fault_in_name
 from kshim.cluster.topic_configs import fault_in_configs
@@ -199,7 +200,7 @@ def _changed_broker(
     if isinstance(after, Refusal):
         return after
     fault = _fault_in_dynamic_configs(after, is_for_all=change.resource_name == ALL_BROKERS)
-    fault = fault or fault_in_intervals(after, broker)
+    fault = fault or fault_in_intervals(after, broker) or fault_in_cordoned(after, broker)
     return Refusal(ErrorCode.INVALID_REQUEST, fault) if fault else after
 
 

@@ -8,6 +8,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from kshim.cluster.broker_configs import BrokerConfigs, ConfigSource, Setting, listener_text, topic_setting
+from kshim.cluster.cordoned import DOC as CORDONED_DOC
+from kshim.cluster.cordoned import NAME as CORDONED
 from kshim.configs.brokers import BROKER_CONFIGS, DYNAMIC_CONFIGS, SYNONYMS, BrokerConfig
 from kshim.configs.config import PROPERTIES
 from kshim.configs.definition import ConfigType, Definition
@@ -17,6 +19,8 @@ from kshim.configs.values import Secret
 
 _OF_LISTENER = re.compile(r"listener\.name\.[^.]*\.")
 _NO_EFFECT = "A property of Apache Kafka. It has no effect in kshim."
+_WITH_EFFECT = {CORDONED: CORDONED_DOC}
+"""The documentation of Kafka's properties that have an effect only when they are set at run time."""
 _WITHOUT_DEFAULT = ("node.id",)
 """Apache Kafka does not start until these are set."""
 _OURS = {bool: ConfigType.BOOLEAN, int: ConfigType.INT, float: ConfigType.DOUBLE, Secret: ConfigType.PASSWORD}
@@ -108,7 +112,7 @@ def _described_property(name: str, synonyms: tuple[Setting, ...]) -> DescribedCo
         source=_source(synonyms),
         type=type_,
         synonyms=synonyms,
-        doc=prop.doc if prop else _NO_EFFECT if row else None,
+        doc=prop.doc if prop else _WITH_EFFECT.get(name, _NO_EFFECT) if row else None,
         read_only=name not in DYNAMIC_CONFIGS,
         is_sensitive=sensitive,
     )

@@ -62,13 +62,15 @@ def reassign(
     StorageError.
     """
 
+    nodes = cluster.nodes()
+
     def to(target: Sequence[int] | None) -> Step:
         def step(partition: Partition, min_isr: int) -> Partition | Refusal:
             if target is None:
                 if partition.adding or partition.removing:
                     return replicas.cancelled(partition, cluster.running, min_isr)
                 return _NONE_IN_PROGRESS
-            fault = fault_in_replicas(target, cluster.registered)
+            fault = fault_in_replicas(target, nodes)
             if fault:
                 return Refusal(ErrorCode.INVALID_REPLICA_ASSIGNMENT, fault)
             factor = len(set(partition.replicas) - set(partition.removing))

@@ -105,7 +105,7 @@ controller.quorum.voters LIST ""
 controller.quota.window.num INT 11
 controller.quota.window.size.seconds INT 1
 controller.socket.timeout.ms INT 30000
-cordoned.log.dirs LIST "" dynamic
+cordoned.log.dirs LIST "" broker
 create.topic.policy.class.name CLASS -
 default.replication.factor INT 1
 delegation.token.expiry.check.interval.ms LONG 3600000

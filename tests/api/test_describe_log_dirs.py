@@ -12,11 +12,13 @@ from kshim.answering import Broker
 from kshim.api.describe_log_dirs import describe_log_dirs
 from kshim.cluster import NewTopic
 from kshim.storage.interfaces import Appended
+from schemas.error_code import ErrorCode
 from schemas.messages.describe_log_dirs import (
     DescribableLogDirTopic,
     DescribeLogDirsRequest,
     DescribeLogDirsResult,
 )
+from tests.api.configs import BROKER, SET, alter
 from tests.api.harness import NOW_MS, batch, collect, context, create, new_broker, result
 
 Wanted = Sequence[tuple[str, Sequence[int]]]
@@ -93,3 +95,11 @@ def test_a_broker_tells_of_its_own_replicas() -> None:
     answer = describe(broker, [("t", (0, 1, 2))])
     assert [index for _, index in sizes(answer)] == [0, 2]
     assert (answer.log_dir, answer.total_bytes, answer.usable_bytes) == (":memory:", -1, -1)
+
+
+def test_a_cordoned_directory(broker: Broker, tmp_path: Path) -> None:
+    assert describe(broker, [], 5).is_cordoned is False
+    assert alter(broker, (BROKER, "1", [("cordoned.log.dirs", SET, str(tmp_path))])) == [
+        (ErrorCode.NONE, None)
+    ]
+    assert describe(broker, [], 5).is_cordoned is True

@@ -5,17 +5,38 @@ from __future__ import annotations
 from collections.abc import Sequence
 from uuid import UUID
 
-from integration.differential.stories.admin import made, new
+from integration.differential.stories.admin import (
+    APPEND,
+    BROKER,
+    DELETE,
+    SET,
+    SUBTRACT,
+    alter,
+    create,
+    made,
+    new,
+)
 from integration.differential.stories.admin_talk import Admin, story
 from schemas.api_key import ApiKey
 from schemas.messages import describe_quorum as quorum
 from schemas.messages.add_raft_voter import AddRaftVoterRequest, Listener
+from schemas.messages.alter_partition_reassignments import (
+    AlterPartitionReassignmentsRequest,
+    ReassignablePartition,
+    ReassignableTopic,
+)
 from schemas.messages.alter_replica_log_dirs import (
     AlterReplicaLogDir,
     AlterReplicaLogDirsRequest,
     AlterReplicaLogDirTopic,
 )
 from schemas.messages.api_versions import ApiVersionsRequest
+from schemas.messages.create_partitions import (
+    CreatePartitionsAssignment,
+    CreatePartitionsRequest,
+    CreatePartitionsTopic,
+)
+from schemas.messages.describe_log_dirs import DescribeLogDirsRequest
 from schemas.messages.remove_raft_voter import RemoveRaftVoterRequest
 from schemas.messages.unregister_broker import UnregisterBrokerRequest
 from schemas.messages.unregister_controller import UnregisterControllerRequest
@@ -198,3 +219,54 @@ def replicas_in_directories(admin: Admin) -> None:
     ]
     for dirs in asked:
         admin.change(moving(*dirs))
+
+
+@story(ApiKey.INCREMENTAL_ALTER_CONFIGS)
+def cordoned_directories(admin: Admin) -> None:
+    t, config, here = admin.topic("t"), "cordoned.log.dirs", admin.log_dir()
+    made(admin, new(t, 1))
+    reassignment = AlterPartitionReassignmentsRequest(
+        timeout_ms=10_000,
+        topics=(
+            ReassignableTopic(name=t, partitions=(ReassignablePartition(partition_index=0, replicas=(1,)),)),
+        ),
+    )
+
+    def grow(assignments: tuple[CreatePartitionsAssignment, ...] | None) -> CreatePartitionsRequest:
+        topic = CreatePartitionsTopic(name=t, count=2, assignments=assignments)
+        return CreatePartitionsRequest(topics=(topic,), timeout_ms=10_000, validate_only=True)
+
+    def look() -> None:
+        """Ask until the controller has heard of it from the broker."""
+        admin.look(DescribeLogDirsRequest(topics=()), version=5)
+        for topic in (new("a"), new("a", 1, 2), new("a", 0, 1), new("a", -1, -1, [(0, [1])])):
+            admin.look(create(topic, validate_only=True), version=4)
+        for replicas in ([2], [1, 1], [1, 2], [0, 1], [1, 1, 2], [1]):
+            assigned = new("a", -1, -1, [(0, replicas)])
+            admin.look(create(assigned, validate_only=True), version=4)
+        admin.look(grow(None), version=3)
+        admin.look(grow((CreatePartitionsAssignment(broker_ids=(1,)),)), version=3)
+        admin.change(reassignment, version=0)
+
+    for name in ("1", ""):
+        for value in (
+            "/nowhere",
+            f"{here},/nowhere",
+            "/a, /b",
+            f"{here},*",
+            "*,*",
+            "/a,",
+            "",
+            None,
+            here,
+            f" {here}",
+        ):
+            admin.change(alter((BROKER, name, [(config, SET, value)]), validate_only=True))
+        for operation in (APPEND, SUBTRACT):
+            for value in ("*", "/nowhere", here):
+                admin.change(alter((BROKER, name, [(config, operation, value)]), validate_only=True))
+    for value in ("*", here):
+        admin.change(alter((BROKER, "1", [(config, SET, value)])))
+        look()
+        admin.change(alter((BROKER, "1", [(config, DELETE, None)])))
+        look()
