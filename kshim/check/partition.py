@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 
 from kshim.check.faults import Fault
-from kshim.check.journals import JOURNALS, fault_in_record
+from kshim.check.journals import JOURNALS, Journal, fault_in_record
 from kshim.storage.producers import Aborted, Produced, Producers, ProducerState
 from schemas.records.batch import (
     HEADER_BYTES,
@@ -49,6 +50,11 @@ class PartitionCheck:
     _producers: Producers = field(default_factory=Producers)
     _aborted: list[Aborted] = field(default_factory=list)
     _from_the_beginning: bool = True
+    _journal: Journal | None = None
+
+    def __post_init__(self) -> None:
+        if self.topic in JOURNALS:
+            self._journal = JOURNALS[self.topic]()
 
     def chunk(self, last_offset: int, max_timestamp_so_far: int, data: memoryview) -> None:
         """Check the next stored chunk."""
@@ -110,14 +116,13 @@ class PartitionCheck:
             marker = decode_marker(batch) if header.is_control else None
             produced = Produced(header, offset, header.max_timestamp, marker)
             self._aborted += self._producers.replay([produced]).aborted
-        if self.topic in JOURNALS and not header.is_control:
-            self._journal(offset, batch)
+        if self._journal is not None and not header.is_control:
+            self._read(self._journal, offset, batch)
 
-    def _journal(self, offset: int, batch: memoryview) -> None:
-        decode = JOURNALS[self.topic]
+    def _read(self, journal: Journal, offset: int, batch: memoryview) -> None:
         try:
             for record in records(batch):
-                if fault := fault_in_record(decode, record):
+                if fault := fault_in_record(journal, record):
                     self._fault(record.offset, fault)
         except CorruptRecordBatch as error:
             self._fault(offset, f"its records cannot be decoded: {error}")
@@ -128,12 +133,17 @@ class PartitionCheck:
             self.end = self.start
         elif self.start > self.end:
             self._fault(self.start, f"the log starts here, but ends at {self.end}")
-        for what in self._producer_faults(producers):
+        for what in (*self._producer_faults(producers), *self._journal_faults()):
             self.faults.append(Fault(f"{self.topic}-{self.index}", what))
         if self._from_the_beginning:
             replayed = [one for one in self._aborted if one.last_offset >= self.start]
             if [one for one in aborted if one.last_offset >= self.start] != replayed:
                 self._fault(self.start, "the index of aborted transactions differs from the batches")
+
+    def _journal_faults(self) -> Iterator[str]:
+        """What is wrong at the end of the log, if all of it was read."""
+        if self._journal is not None and not self.faults:
+            yield from islice(self._journal.faults(), MAX_FAULTS)
 
     def _producer_faults(self, kept: dict[int, ProducerState]) -> Iterator[str]:
         replayed = dict(self._producers.items())

@@ -26,6 +26,7 @@ from schemas.internal_topics.group_metadata_log import (
 )
 from schemas.records.batch import Record, encode
 from schemas.records.end_txn_marker import EndTxnMarker, encode_marker
+from tests.check.test_consumer_groups import EPOCH, current, current_key, member, member_key
 from tests.storage.reactor import Reactor
 
 VALUE = b"a value that is found in the file"
@@ -180,6 +181,19 @@ def producer(base_offset: int, transaction_start: int = NO_TRANSACTION) -> bytes
     return encode_producer(ProducerState(0, -1, 5, transaction_start, (SentBatch(0, 0, base_offset, 5),)))
 
 
+def consumer_group_records(*entries: tuple[Any, Any]) -> Callable[[Directory], None]:
+    def apply(directory: Directory) -> None:
+        batch = encode(
+            [
+                Record(delta, 1, encode_key(key), None if value is None else encode_value(value))
+                for delta, (key, value) in enumerate(entries)
+            ]
+        )
+        directory.append(batch, directory.offsets_no)
+
+    return apply
+
+
 @pytest.mark.parametrize(
     ("damage", "faults"),
     [
@@ -243,6 +257,19 @@ def producer(base_offset: int, transaction_start: int = NO_TRANSACTION) -> bytes
         (
             lambda directory: directory.append(encode([Record(0, 1, None, b"")]), directory.offsets_no),
             ["__consumer_offsets-7 at offset 1: the record has no key"],
+        ),
+        (
+            consumer_group_records(
+                (current_key("a"), current(3, 0)), (current_key("b"), current(3, 0)), (EPOCH, None)
+            ),
+            [
+                "__consumer_offsets-7 at offset 2: the record cannot be read: "
+                "ConsumerGroupCurrentMemberAssignmentKey*"
+            ],
+        ),
+        (
+            consumer_group_records((member_key("a"), member()), (current_key("a"), current(3, 0))),
+            ["__consumer_offsets-7: consumer group g: member a is in epoch 3, but the group in 1"],
         ),
     ],
 )

@@ -66,7 +66,7 @@ class World:
         self._ids = self._tokens = 0
         self._waiting: dict[int, Callable[[Any], object]] = {}
         self._unsettled: deque[Decision] = deque()
-        self._journal: list[tuple[bytes, bytes | None]] = []
+        self.journal: list[tuple[bytes, bytes | None]] = []
         self._life = 0
         self._alarm_ms: int | None = None
         self.checks = Checks()
@@ -125,10 +125,10 @@ class World:
         )
         self.coordinator = Coordinator(self._settings, self._new_id, 1, environment=environment)
         self.coordinator.begin_load(0)
-        self.coordinator.load(0, self._journal, None)
+        self.coordinator.load(0, self.journal, None)
         self._mirror = HardState()
         self._stored = StoredRecords(self._mirror)
-        self._stored.replay(self._journal, None)
+        self._stored.replay(self.journal, None)
         decision = self.coordinator.finish_load(0, self.clock.now_ms)
         self.checks.loaded(self.shard.hard_state, self._mirror)
         self._carry_out(decision)
@@ -157,7 +157,7 @@ class World:
                 return
 
     def _keep(self, decision: Decision) -> None:
-        self._journal += map(encode_record, decision.records)
+        self.journal += map(encode_record, decision.records)
         self.counts["records"] += len(decision.records)
 
     def _set_alarm(self) -> None:
