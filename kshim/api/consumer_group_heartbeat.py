@@ -13,7 +13,7 @@ from kshim.answering.warn import warn
 from kshim.callers import RequestContext
 from kshim.callers.context import NamedMember
 from kshim.callers.mistake import Mistake
-from kshim.callers.patience import is_patient, waits_longer_than_the_interval
+from kshim.callers.patience import is_patient, waits_longer_than_the_interval, waits_when_it_joins
 from kshim.coordination.groups.consumer.requests import Patience
 from kshim.turns.promise import Answer
 from schemas.error_code import ErrorCode
@@ -40,4 +40,6 @@ def _patience(broker: MembersView, context: RequestContext) -> Patience:
     """How long the answer may wait."""
     if not broker.config.group_heartbeat_park_enable or not is_patient(context):
         return Patience.NONE
-    return Patience.LONG if waits_longer_than_the_interval(context) else Patience.INTERVAL
+    if waits_longer_than_the_interval(context):
+        return Patience.LONG
+    return Patience.INTERVAL_BUT_FIRST if waits_when_it_joins(context) else Patience.INTERVAL

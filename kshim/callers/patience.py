@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from kshim.callers import RequestContext
 
-SOFTWARE = ("apache-kafka-java ", "kafka-python ", "kgo ", "platformatic-kafka ")
+JAVA = "apache-kafka-java "
+SOFTWARE = (JAVA, "kafka-python ", "kgo ", "platformatic-kafka ")
 """How the name and version of a patient client's software begins."""
 RDKAFKA = "rdkafka"
 """In the name or the version of all that is built on librdkafka."""
@@ -25,9 +26,19 @@ def is_patient(context: RequestContext) -> bool:
     return client.software.startswith(SOFTWARE) or RDKAFKA in client.software
 
 
-def waits_longer_than_the_interval(context: RequestContext) -> bool:
-    """True if the client surely waits for a heartbeat's answer beyond the interval at which it sends them.
-    librdkafka, for one, gives up a ConsumerGroupHeartbeat after the interval.
+def waits_when_it_joins(context: RequestContext) -> bool:
+    """True if the client can wait for the answer to its first ConsumerGroupHeartbeat, when it does not know
+    the interval. For kafka-clients the interval is over then.
     """
     client = context.client
-    return client is not None and client.software.startswith(("apache-kafka-java ", "kgo "))
+    return client is None or not client.software.startswith(JAVA)
+
+
+def waits_longer_than_the_interval(context: RequestContext) -> bool:
+    """True if the client waits for a heartbeat's answer beyond the interval at which it sends them.
+
+    librdkafka gives up a ConsumerGroupHeartbeat after the interval, and kafka-clients needs a whole core from
+    then on, as it asks without a pause whether to send the next one.
+    """
+    client = context.client
+    return client is not None and client.software.startswith("kgo ")

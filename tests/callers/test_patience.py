@@ -2,7 +2,7 @@
 
 import pytest
 
-from kshim.callers.patience import is_patient
+from kshim.callers.patience import is_patient, waits_longer_than_the_interval, waits_when_it_joins
 from tests.api.harness import context
 
 
@@ -30,3 +30,20 @@ def test_clients_are_known_by_their_software(software: str, client_id: str, pati
     assert of_client.client is not None
     of_client.client.software = software
     assert is_patient(of_client) == patient
+
+
+@pytest.mark.parametrize(
+    ("software", "joins", "longer"),
+    [
+        ("apache-kafka-java 4.4.0", False, False),
+        ("librdkafka 2.12.1", True, False),
+        ("kgo v1.22.3", True, True),
+        ("", True, False),
+    ],
+)
+def test_clients_wait_as_long_as_they_can(software: str, joins: bool, longer: bool) -> None:
+    of_client = context(4)
+    assert of_client.client is not None
+    of_client.client.software = software
+    assert waits_when_it_joins(of_client) == joins
+    assert waits_longer_than_the_interval(of_client) == longer

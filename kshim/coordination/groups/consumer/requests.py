@@ -13,7 +13,8 @@ class Patience(Enum):
     """How long a client can wait for the answer to a heartbeat."""
 
     NONE = "not at all"
-    INTERVAL = "for less than the interval that it was last given: librdkafka gives up a heartbeat after that"
+    INTERVAL = "for less than the interval that it was last given"
+    INTERVAL_BUT_FIRST = "like INTERVAL, but longer for the first answer, before which it was given none"
     LONG = "for some seconds"
 
 

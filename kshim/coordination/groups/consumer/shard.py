@@ -19,7 +19,7 @@ from kshim.coordination.groups.consumer.offsets import check_commit, check_txn_c
 from kshim.coordination.groups.consumer.recording import gives_way
 from kshim.coordination.groups.consumer.refused import LONGEST_SHOWN, Refused
 from kshim.coordination.groups.consumer.regexes import go_on_searching
-from kshim.coordination.groups.consumer.requests import DescribeConsumerGroup, MemberHeartbeat, Patience
+from kshim.coordination.groups.consumer.requests import DescribeConsumerGroup, MemberHeartbeat
 from kshim.coordination.groups.consumer.seen import see
 from kshim.coordination.groups.consumer.states import GroupState
 from kshim.coordination.groups.consumer.steering import steer
@@ -117,8 +117,8 @@ class ConsumerShard:
         member_id = response.member_id
         assert member_id is not None
         self._answer_parked(it, member_id)
-        can_wait = asked.is_last and asked.patience is not Patience.NONE
-        if can_wait and request.member_epoch >= JOINS and may_wait(it, request, response):
+        stays = request.member_epoch >= JOINS
+        if stays and asked.is_last and may_wait(it, request, response, asked.patience):
             park(it, caller, request, member_id, asked.visible, asked.patience)
         else:
             draft.reply(caller.token, response)

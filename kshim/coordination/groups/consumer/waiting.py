@@ -43,12 +43,17 @@ def interval_ms(it: Writing, patience: Patience) -> int:
 
 
 def may_wait(
-    it: Writing, request: ConsumerGroupHeartbeatRequest, answer: ConsumerGroupHeartbeatResponse
+    it: Writing,
+    request: ConsumerGroupHeartbeatRequest,
+    answer: ConsumerGroupHeartbeatResponse,
+    patience: Patience,
 ) -> bool:
     """True if the answer says nothing new, and the member has nothing to do but wait.
 
-    A member that joins waits for its first partitions: others are about to give them up.
+    A member that joins waits for its first partitions, if it can: others are about to give them up.
     """
+    if patience is Patience.NONE:
+        return False
     assert answer.member_id is not None
     member = it.group.members[answer.member_id]
     joins = request.member_epoch == JOINS
@@ -57,7 +62,8 @@ def may_wait(
     if _waits_for_search(it, member):
         return True
     if joins:
-        return member.state is MemberState.UNRELEASED_PARTITIONS and not member.assigned
+        is_given_nothing = member.state is MemberState.UNRELEASED_PARTITIONS and not member.assigned
+        return is_given_nothing and patience is not Patience.INTERVAL
     return member.state is not MemberState.UNREVOKED_PARTITIONS
 
 
@@ -124,6 +130,6 @@ def _waits_for_search(it: Writing, member: Member) -> bool:
 def _longest_wait_ms(it: Writing, patience: Patience) -> int:
     session_ms = it.environment.configs.session_timeout_ms(it.group.group_id)
     longest_ms = min(LONGEST_WAIT_MS, session_ms // 3)
-    if patience is Patience.INTERVAL:
+    if patience is not Patience.LONG:
         longest_ms = min(longest_ms, interval_ms(it, patience) * 9 // 10)
     return longest_ms

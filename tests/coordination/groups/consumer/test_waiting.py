@@ -34,7 +34,7 @@ class Patient(World):
         self,
         member_id: str,
         epoch: int,
-        patience: Patience = Patience.INTERVAL,
+        patience: Patience = Patience.INTERVAL_BUT_FIRST,
         is_last: bool = True,
         **fields: Any,
     ) -> int:
@@ -140,6 +140,12 @@ class TestNews:
         joins = world.enter("b", "foo")
         world.advance(900)
         assert (world.answers[joins].member_epoch, shown(world.answers[joins])) == (3, {})
+
+    def test_a_member_that_joins_without_an_interval_does_not_wait(self, world: Patient) -> None:
+        joins = world.enter("b", "foo", patience=Patience.INTERVAL)
+        assert (world.answers[joins].member_epoch, shown(world.answers[joins])) == (3, {})
+        world.beat("b", 3, Patience.INTERVAL, topic_partitions=())
+        assert world.due_in(WAIT, "b") == 900
 
     def test_one_that_is_to_give_up_partitions_does_not_wait(self, world: Patient) -> None:
         world.enter("b", "foo")
