@@ -109,7 +109,7 @@ class Shard:
 
     def finish_load(self, now_ms: int) -> Decision:
         """Serve the groups from now on: each member gets a session; a group above `group.max.size`
-        rebalances.
+        rebalances, and so does one whose members had not joined yet since it was downgraded.
         """
         draft = Draft(self.number, self.surroundings, now_ms)
         for _ in self.revive():
@@ -130,6 +130,8 @@ class Shard:
                 draft.restart_session(member)
             if len(group.members) > draft.settings.group_max_size:
                 rebalance.prepare_rebalance(draft, group, Trigger.GROUP_TOO_LARGE, [])
+            elif group.members and self.hard_state.groups[group_id].leader is None:
+                rebalance.prepare_rebalance(draft, group, Trigger.PROTOCOL_CHANGED, [])
         return draft.decision()
 
     def unload(self, now_ms: int) -> Decision:

@@ -7,6 +7,7 @@ given what another member still holds.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from kshim.coordination.groups.classic_group import CONSUMER, ClassicGroup
 from kshim.coordination.groups.consumer.group import ConsumerGroup
@@ -26,6 +27,7 @@ from schemas.consumer_protocol import (
     encode_assignment,
     version_of,
 )
+from schemas.internal_topics.group_metadata_log import GroupMetadataKey
 from schemas.message import MalformedMessage
 from schemas.messages.join_group import JoinGroupRequestProtocol
 
@@ -42,7 +44,9 @@ def becomes_classic(group: ConsumerGroup, remaining: Sequence[Member], settings:
 
 
 def downgrade(it: Writing, remaining: Sequence[Member], *, rebalances: bool) -> None:
-    """Write the conversion; then the classic group rebalances, if it is to."""
+    """Write the conversion; then the classic group rebalances, if it is to. Its record then names no leader,
+    so that it rebalances after a restart, too.
+    """
     group, draft = it.group, it.draft
     epoch = group.epoch
     it.delete_group()
@@ -51,7 +55,10 @@ def downgrade(it: Writing, remaining: Sequence[Member], *, rebalances: bool) -> 
         classic.add(_classic(group.group_id, member, it.environment.topics), CONSUMER)
     classic.protocol_name = classic.select_protocol()
     classic.keep_subscriptions()
-    draft.write_group(classic)
+    record = classic.to_metadata()
+    draft.write(
+        GroupMetadataKey(group=group.group_id), replace(record, leader=None) if rebalances else record
+    )
     it.classic_groups[group.group_id] = classic
     for each in classic.members.values():
         draft.restart_session(each)

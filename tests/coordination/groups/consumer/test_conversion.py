@@ -324,6 +324,19 @@ class TestDowngrades:
         token = world.join_classic(old)
         assert (world.answers[token].error_code, world.answers[token].generation_id) == (0, 3)
 
+    def test_it_rebalances_after_a_restart_too(self) -> None:
+        world, old = mixed()
+        world.join_classic(old)
+        world.sync_classic(old, 2)
+        world.heartbeat("m", -1)
+        world.reload()
+        assert world.beat_classic(old, 2) == REBALANCING
+        answer = world.answers[world.join_classic(old)]
+        assert (answer.generation_id, answer.leader) == (3, old)
+        world.sync_classic(old, 3, {old: assignment(foo=range(6))})
+        world.reload()
+        assert world.beat_classic(old, 3) == NONE
+
     @policies("disabled", "upgrade")
     def test_135_not_by_the_policy(self, policy: MigrationPolicy) -> None:
         world, old = mixed()
