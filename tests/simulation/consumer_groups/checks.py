@@ -53,8 +53,9 @@ class Checks:
     def held(self, shard: Any, topics: Topics, clients: Iterable[Client]) -> None:
         """A member that is not fenced holds only what the group gives it, so no two of them hold the same.
 
-        Partitions of deleted topics do not count: a conversion drops them. Nor does a classic member count
-        before its SyncGroup is answered: it may have joined anew with what it had before its session ended.
+        Partitions of deleted topics do not count: a conversion drops them. Nor does a classic member
+        that is new to the group count before its SyncGroup is answered: it may have joined anew with what it
+        had before its session ended.
         """
         for group in shard.consumer.groups.values():
             for client in clients:
@@ -65,7 +66,9 @@ class Checks:
                     assert client.profile.is_classic, (
                         f"{client.name}: epoch {client.epoch} goes back: {member}"
                     )
-                if client.awaits_sync or client.epoch not in (member.epoch, member.previous_epoch):
+                if client.awaits_sync and member.previous_epoch <= 0:
+                    continue
+                if client.epoch not in (member.epoch, member.previous_epoch):
                     continue
                 may_hold = {
                     (topic_id, partition)

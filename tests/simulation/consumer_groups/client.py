@@ -94,6 +94,17 @@ class Client:
         """Another request follows on its connection."""
         self.world.release(self._token)
 
+    def read(self, assignment: bytes) -> frozenset[Partition]:
+        """The partitions in the assignment of a classic member, as far as their topics exist."""
+        has = decode_assignment(assignment).assigned_partitions if assignment else ()
+        topics = ((self.world.topics.named(each.topic), each.partitions) for each in has)
+        return frozenset(
+            (topic.topic_id, partition)
+            for topic, partitions in topics
+            if topic is not None
+            for partition in partitions
+        )
+
     def subscribe(self, names: Iterable[str], regex: str | None) -> None:
         self.names, self.regex = frozenset(names), regex
         self._says_all = True
@@ -177,6 +188,7 @@ class ConsumerClient(Client):
             self.wake_in(BACKOFF_MS)
             return
         if error:
+            assert "malformed" not in (answer.error_message or ""), answer
             self._fatal(error)
             return
         self.epoch = answer.member_epoch
@@ -226,6 +238,12 @@ class ClassicClient(Client):
         self._joins = True
         self._is_assigned = False
         self._named = self.names
+        self.planned_for: dict[str, int] | None = None
+        """The topics as the plan for its generation sees them, if it is the leader: how many partitions each
+        has.
+        """
+        self.follows = False
+        """True if it knows another member as the leader."""
         self._plan: tuple[SyncGroupRequestAssignment, ...] = ()
 
     def lose_answer(self) -> None:
@@ -242,7 +260,8 @@ class ClassicClient(Client):
             "member_id": self.member_id,
             "group_instance_id": self.profile.instance_id,
         }
-        if self._joins:
+        topics_changed = self.planned_for is not None and self.planned_for != self.partitions()
+        if self._joins or (topics_changed and not self.awaits_sync):
             if not (self.profile.is_cooperative and self._is_assigned):
                 self.owned = frozenset()
             self._named = self.names
@@ -271,20 +290,15 @@ class ClassicClient(Client):
             self._is_assigned = answer.leader == ""
             if not self._is_assigned:
                 self.owned = frozenset()
-            self._plan = self._assign(answer) if answer.leader == answer.member_id else ()
+            leads = answer.leader == answer.member_id
+            self._plan = self._assign(answer) if leads else ()
+            self.planned_for = self.partitions() if leads else None
+            self.follows = answer.leader not in ("", answer.member_id)
             self.wake_in(0)
         elif isinstance(answer, SyncGroupResponse):
             self.awaits_sync = False
-            has = decode_assignment(answer.assignment).assigned_partitions if answer.assignment else ()
-            found = {each.topic: each.partitions for each in has}
-            topics = ((self.world.topics.named(name), those) for name, those in found.items())
             before = self.owned
-            self.owned = frozenset(
-                (topic.topic_id, partition)
-                for topic, those in topics
-                if topic is not None
-                for partition in those
-            )
+            self.owned = self.read(answer.assignment)
             gave_up = self._is_assigned and bool(before - self.owned)
             self._joins = gave_up or self._named != self.names
             self.wake_in(0 if self._joins else 1_000)
@@ -307,6 +321,10 @@ class ClassicClient(Client):
         if self.member_id:
             request = LeaveGroupRequest(group_id=GROUP, members=(identity,))
             self.world.ask(5, self.name, request, lambda answer: None)
+
+    def partitions(self) -> dict[str, int]:
+        """How many partitions each topic has."""
+        return {topic.name: topic.partitions for topic in self.world.topics.by_name.values()}
 
     def _metadata(self) -> bytes:
         names = {

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Any
+from uuid import UUID
+
 from kshim.coordination.groups.consumer.requests import Patience
 from kshim.coordination.groups.consumer.states import GroupState
 from kshim.coordination.groups.states import State
@@ -175,31 +178,49 @@ class Play:
         if not live:
             return "" if not (group and group.members) and not (classic and classic.members) else "not empty"
         if classic is not None:
-            if classic.state is not State.STABLE or classic.members.keys() != ids:
-                return f"{classic.state} with {list(classic.members)}"
-        elif group is None or group.state is not GroupState.STABLE or group.members.keys() != ids:
+            return self._missing_in_classic(classic, live)
+        if group is None or group.state is not GroupState.STABLE or group.members.keys() != ids:
             return "no group" if group is None else f"{group.state} with {list(group.members.values())}"
-        topics = self.world.topics
+        exist = self._existing()
+        for client in live:
+            target = group.target_of(group.members[client.member_id])
+            wanted = {(topic_id, each) for topic_id, those in target.items() for each in those}
+            if any(topic_id in exist for topic_id, _ in client.owned ^ wanted):
+                return f"{client.name} has {client.owned}, and is to have {target}"
         named = {name for client in live for name in client.names}
-        exist = {topic.topic_id for topic in topics.by_name.values()}
-        if group is not None:
-            named |= group.subscribed_topics()
-            for client in live:
-                target = group.target_of(group.members[client.member_id])
-                wanted = {(topic_id, each) for topic_id, those in target.items() for each in those}
-                if any(topic_id in exist for topic_id, _ in client.owned ^ wanted):
-                    return f"{client.name} has {client.owned}, and is to have {target}"
-        if classic is not None and any(client.epoch != classic.generation for client in live):
+        return self._missing_of(live, named | group.subscribed_topics())
+
+    def _missing_in_classic(self, classic: Any, live: list[Client]) -> str:
+        if classic.state is not State.STABLE or classic.members.keys() != {each.member_id for each in live}:
+            return f"{classic.state} with {list(classic.members)}"
+        if any(client.epoch != classic.generation for client in live):
             return "some are of another generation"
+        exist = self._existing()
+        for client in live:
+            wanted = client.read(classic.members[client.member_id].assignment)
+            if any(topic_id in exist for topic_id, _ in client.owned ^ wanted):
+                return f"{client.name} has {client.owned}, and the group says {wanted}"
+        leader = next(each for each in live if each.member_id == classic.leader)
+        assert isinstance(leader, ClassicClient)
+        if leader.planned_for is not None:
+            return "" if leader.planned_for == leader.partitions() else f"{leader.name} makes no plan"
+        if leader.follows:
+            return ""  # it has taken the place of a static leader, and makes no plan until it joins again
+        return self._missing_of(live, {name for client in live for name in client.names})
+
+    def _existing(self) -> set[UUID]:
+        return {topic.topic_id for topic in self.world.topics.by_name.values()}
+
+    def _missing_of(self, live: list[Client], named: set[str]) -> str:
+        """Why the members do not have each partition of these topics, once; empty if they do."""
+        exist = self._existing()
         wanted = {
             (topic.topic_id, partition)
-            for topic in topics.by_name.values()
+            for topic in self.world.topics.by_name.values()
             if topic.name in named
             for partition in range(topic.partitions)
         }
         found = sorted(each for client in live for each in client.owned if each[0] in exist)
-        if classic is not None:  # its leader does not see that a topic has changed
-            return "" if len(found) == len(set(found)) else f"{found} are owned"
         return "" if found == sorted(wanted) else f"{found} are owned, and not {wanted}"
 
 
