@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from kshim.api.api_versions import note_software
+from kshim.api.api_versions import ANY_NODE, not_as_expected, note_software
 from kshim.callers import Client, Refused
 from kshim.network import dispatch
 from kshim.network.dispatch import Reply
@@ -43,7 +43,7 @@ from schemas.error_code import ErrorCode
 from schemas.header import RequestHeader
 from schemas.message import MalformedMessage
 from schemas.messages.add_partitions_to_txn import AddPartitionsToTxnResponse
-from schemas.messages.api_versions import ApiVersionsResponse
+from schemas.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from schemas.registry import (
     VERSIONS,
     decode_response,
@@ -225,15 +225,32 @@ class Front:
             return self._answer_here(asked)
         if not asked.relay.is_let_in:
             return run(self._versions_before_login(asked))
-        if asked.api_version >= FIRST_VERSION_WITH_SOFTWARE:
-            note_software(asked.client, (asked.decoded or decode(asked))[1])
+        if asked.api_version < FIRST_VERSION_WITH_SOFTWARE:
+            return self._rewrite(asked)
+        header, request = asked.decoded or decode(asked)
+        note_software(asked.client, request)
+        expected = self._as_upstream(asked, request)
+        if expected is not request:
+            asked = asked._replace(frame=encode_request(header, expected), decoded=None)
         return self._rewrite(asked)
+
+    def _as_upstream(self, asked: Asked, request: ApiVersionsRequest) -> ApiVersionsRequest:
+        """From v5 on, a client names the node to which it connects (KIP-1242). As a coordinator, this process
+        has a node id of its own, which the upstream broker does not know.
+        """
+        if request.node_id == ANY_NODE or not self._shards.is_here(request.node_id):
+            return request
+        return replace(request, node_id=asked.broker.node_id)
 
     async def _versions_before_login(self, asked: Asked) -> Reply:
         header, request = asked.decoded or decode(asked)
         is_named = asked.api_version >= FIRST_VERSION_WITH_SOFTWARE
         if is_named and not note_software(asked.client, request):
             return encode(header, ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST))
+        expected, cluster = self._as_upstream(asked, request), self._here.cluster
+        unexpected = not_as_expected(cluster.cluster_id, asked.broker.node_id, expected)
+        if unexpected is not ErrorCode.NONE:
+            return encode(header, ApiVersionsResponse(error_code=unexpected))
         place = self._brokers.place(asked.broker.node_id, asked.client.advertised)
         try:
             response = await self._versions.of(asked.broker.node_id)

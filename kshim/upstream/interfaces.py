@@ -71,6 +71,9 @@ class GroupShards(Protocol):
     def leader(self, shard: int) -> Fellow | None:
         """Return the process that has to lead the shard; None if this one is alone."""
 
+    def is_here(self, node_id: int) -> bool:
+        """True if this is the node id of this process, by which clients find it as a coordinator."""
+
     def has_open_transactions(self, shard: int) -> bool:
         """True if transactions have pending offsets in the shard, as far as its log was read."""
 

@@ -114,6 +114,9 @@ class Shards:
             return None
         return OTHER if shard in self.elsewhere else OURSELVES
 
+    def is_here(self, node_id: int) -> bool:
+        return node_id == OURSELVES.node_id
+
     def fellows(self) -> list[Fellow]:
         return [] if self.elsewhere is None else [OURSELVES, OTHER]
 

@@ -51,6 +51,8 @@ from schemas.registry import VERSIONS, decode_request, decode_response, encode_r
 from tests.api.harness import AtOnce, advance, later, result
 from tests.upstream.front_world import (
     NEW_ID,
+    OTHER,
+    OURSELVES,
     TOPIC_ID,
     World,
     commit,
@@ -415,6 +417,36 @@ def test_a_client_that_has_not_authenticated_learns_of_versions_without_a_connec
     assert names == ["metadata.version", "kraft.version"][:shown]
     assert all(each == told[0] for each in told)
     assert told[0].api_keys == inside.api_keys
+
+
+def expecting(node_id: int) -> ApiVersionsRequest:
+    """A request of a client that connects to this node of cluster "c" (KIP-1242)."""
+    named = {"client_software_name": "s", "client_software_version": "1"}
+    return ApiVersionsRequest(cluster_id="c", node_id=node_id, **named)
+
+
+@pytest.mark.parametrize(
+    ("expected", "passed_on"), [(-1, -1), (1, 1), (2, 2), (OURSELVES.node_id, 1), (OTHER.node_id, 1001)]
+)
+def test_a_client_may_expect_kshim_s_own_node_at_the_port_of_a_broker(expected: int, passed_on: int) -> None:
+    """It has found its group's coordinator there. The broker knows only its own node id."""
+    world = World()
+    request = ApiVersionsRequest(client_software_name="s", client_software_version="1")
+    world.send(ApiKey.API_VERSIONS, 5, expecting(expected) if expected != -1 else request, at=1)
+    (frame,) = world.passage.sent
+    header, passed = decode_request(frame, 100)
+    assert (header.correlation_id, passed.node_id) == (7, passed_on)
+
+
+@pytest.mark.parametrize("expected", [1, OURSELVES.node_id, 2, OTHER.node_id])
+def test_a_client_that_has_not_authenticated_may_expect_the_same(expected: int) -> None:
+    world, link = World(), Link()
+    world.here.cluster.update("c", (1, 2))
+    world.relay.is_let_in = False
+    world.link.callback(link)
+    answer = world.ask(ApiKey.API_VERSIONS, 5, expecting(expected), at=1)
+    is_here = expected in (1, OURSELVES.node_id)
+    assert answer.error_code == (ErrorCode.NONE if is_here else ErrorCode.REBOOTSTRAP_REQUIRED)
 
 
 def test_its_name_is_checked_as_by_kafka() -> None:

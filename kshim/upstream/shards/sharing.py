@@ -243,6 +243,10 @@ class SharedShards:
         assigned = self._assigned or self._before
         return None if assigned is None or not self.fellows() else assigned.leaders.get(shard)
 
+    def is_here(self, node_id: int) -> bool:
+        """See `GroupShards.is_here`."""
+        return new_fellow(self._addresses()).node_id == node_id
+
     def fellows(self) -> tuple[Fellow, ...]:
         """Return all processes that share the shards, with this one; empty if it is alone."""
         if self._assigned is not None:
