@@ -72,14 +72,18 @@ def main() -> None:
     options: dict[str, Any] = json.loads(sys.argv[1])
     stopping: list[int] = []
     signal.signal(signal.SIGTERM, lambda number, frame: stopping.append(number))
+    of_classic = {
+        "partition.assignment.strategy": options["assignor"],
+        "session.timeout.ms": options["session_timeout_ms"],
+        "heartbeat.interval.ms": 300,
+    }
     consumer = Consumer(
         {
+            **(of_classic if options["protocol"] == "classic" else {}),
             "bootstrap.servers": options["bootstrap"],
             "group.id": options["group_id"],
+            "group.protocol": options["protocol"],
             "client.id": options["client_id"],
-            "partition.assignment.strategy": options["assignor"],
-            "session.timeout.ms": options["session_timeout_ms"],
-            "heartbeat.interval.ms": 300,
             "topic.metadata.refresh.interval.ms": options["metadata_max_age_ms"],
             "auto.offset.reset": "earliest",
             "enable.auto.commit": False,

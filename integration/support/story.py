@@ -9,20 +9,22 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from confluent_kafka import ConsumerGroupState, KafkaException
+from confluent_kafka.admin import AdminClient
 from kafka.errors import KafkaError
 
 from integration.support.awaiting import wait_until
 from integration.support.clients import Admin, new_producer, until_served
 from integration.support.process import Process
 
-KAFKA_PYTHON = "integration.support.member"
-LIBRDKAFKA = "integration.support.librdkafka_member"
-"""The modules that run as member processes."""
+KAFKA_PYTHON = (sys.executable, "-m", "integration.support.member")
+LIBRDKAFKA = (sys.executable, "-m", "integration.support.librdkafka_member")
+"""The commands that run as member processes; see also `integration.support.java_member`."""
 ROOT = Path(__file__).resolve().parents[2]
 FEED_INTERVAL_S = 0.005
 
@@ -31,7 +33,7 @@ class Member(Process):
     """One member process: keeps the events it has printed so far, and sends signals to end it."""
 
     def __init__(
-        self, name: str, options: dict[str, Any], log_path: Path, program: str = KAFKA_PYTHON
+        self, name: str, options: dict[str, Any], log_path: Path, program: Sequence[str] = KAFKA_PYTHON
     ) -> None:
         self.name = name
         self.owned: set[int] = set()
@@ -45,7 +47,7 @@ class Member(Process):
         self.close_s = -1.0
         self.arrivals: list[tuple[float, int]] = []
         arguments = json.dumps({**options, "client_id": name})
-        super().__init__([sys.executable, "-m", program, arguments], log_path, cwd=ROOT)
+        super().__init__([*program, arguments], log_path, cwd=ROOT)
 
     def _hear(self, line: str) -> None:
         fact = json.loads(line)
@@ -235,8 +237,11 @@ class Story:
         replication_factor: int = 1,
         metadata_max_age_ms: int = 300_000,
         session_timeout_ms: int = 6_000,
+        protocol: str = "classic",
     ) -> None:
+        """assignor, session_timeout_ms: for the classic protocol alone."""
         self.bootstrap, self.topic, self.assignor = bootstrap, topic, assignor
+        self.protocol = protocol
         self._metadata_max_age_ms, self._session_timeout_ms = metadata_max_age_ms, session_timeout_ms
         self.partitions = frozenset(range(partitions))
         self.group_id = f"group-of-{topic}"
@@ -253,7 +258,8 @@ class Story:
         _close_quietly(self.admin)
         self.admin = until_served(lambda: Admin(self.bootstrap))
 
-    def join(self, name: str, program: str = KAFKA_PYTHON) -> Member:
+    def join(self, name: str, program: Sequence[str] = KAFKA_PYTHON, protocol: str | None = None) -> Member:
+        """Start a member. protocol: None stands for the story's."""
         options = {
             "bootstrap": self.bootstrap,
             "topic": self.topic,
@@ -261,6 +267,7 @@ class Story:
             "assignor": self.assignor,
             "metadata_max_age_ms": self._metadata_max_age_ms,
             "session_timeout_ms": self._session_timeout_ms,
+            "protocol": protocol or self.protocol,
         }
         member = Member(name, options, self._tmp_path / f"{self.topic}-{name}.log", program)
         self.members.append(member)
@@ -284,11 +291,30 @@ class Story:
         return sorted(owned) == sorted(self.partitions) and max(sizes) - min(sizes) <= 1
 
     def _described_as(self, members: tuple[Member, ...]) -> bool:
+        described = self._described_consumer_group() if self.protocol == "consumer" else self._described()
+        return described == {m.name: m.owned for m in members}
+
+    def _described(self) -> dict[str, set[int]]:
+        """What each member has, as the server describes it; empty unless the group is stable."""
         group = until_served(lambda: self.admin.describe_group(self.group_id))
         if group.state != "Stable":
-            return False
-        described = {m.client_id: {p for _, p in m.assignment} for m in group.members}
-        return described == {m.name: m.owned for m in members}
+            return {}
+        return {m.client_id: {p for _, p in m.assignment} for m in group.members}
+
+    def _described_consumer_group(self) -> dict[str, set[int]]:
+        """Like `_described`, for a group of the consumer protocol. kafka-python does not know them."""
+        asking = AdminClient({"bootstrap.servers": self.bootstrap, "log_level": 0})
+        try:
+            group = asking.describe_consumer_groups([self.group_id], request_timeout=10)[
+                self.group_id
+            ].result()
+        except KafkaException:  # no server answers just now
+            return {}
+        if group.state != ConsumerGroupState.STABLE:
+            return {}
+        return {
+            m.client_id: {each.partition for each in m.assignment.topic_partitions} for m in group.members
+        }
 
     def wait_consumed(self, timeout_s: float = 20) -> None:
         """Wait until the members, including dead ones, have consumed and committed all records that were

@@ -24,7 +24,12 @@ MEMBERS = 2
 PARTITIONS = 6
 SESSION_TIMEOUT_MS = 20_000
 """Of real consumers. Their default is 45 s; it has to be longer than what they wait for another kshim."""
-PROGRAMS = {"kafka-python": KAFKA_PYTHON, "librdkafka": LIBRDKAFKA}
+PROGRAMS = {
+    "kafka-python": (KAFKA_PYTHON, "classic"),
+    "librdkafka": (LIBRDKAFKA, "classic"),
+    "librdkafka-consumer": (LIBRDKAFKA, "consumer"),
+}
+"""Programs, and the group protocol that they use."""
 
 
 class Loaded(Protocol):
@@ -102,6 +107,7 @@ class Consumers:
     def __init__(self, servers: list[Server], kind: str, topic: str, directory: Path, replicas: int) -> None:
         """kind: one of `PROGRAMS`. topic: does not exist yet."""
         self.kind = kind
+        program, protocol = PROGRAMS[kind]
         bootstrap = ",".join(server.bootstrap for server in servers)
         self.story = Story(
             bootstrap,
@@ -111,11 +117,10 @@ class Consumers:
             directory,
             replication_factor=replicas,
             session_timeout_ms=SESSION_TIMEOUT_MS,
+            protocol=protocol,
         )
         self._committer = Committer(servers, self.story.group_id, self.story.topic)
-        self.members = [
-            self.story.join(f"member-{number}", PROGRAMS[kind]) for number in range(1, MEMBERS + 1)
-        ]
+        self.members = [self.story.join(f"member-{number}", program) for number in range(1, MEMBERS + 1)]
         self.story.wait_shared(*self.members, timeout_s=WITHIN_S)
 
     def leader(self) -> Server | None:
