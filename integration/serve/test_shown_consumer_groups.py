@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -29,8 +29,7 @@ class Served:
 
     def __init__(self, kshim: Kshim) -> None:
         self.kshim = kshim
-        log = (kshim._control.parent / "log").read_text()
-        self._page = re.findall("the page is at (http://.*)/", log)[0]
+        self._page = re.findall("the page is at (http://.*)/", self.log())[0]
         self.topic, self.group = kshim.topic(partitions=4), kshim.group()
 
     def run(self, *arguments: str) -> str:
@@ -45,18 +44,29 @@ class Served:
             text: str = reply.read().decode()
             return text
 
-    @contextmanager
-    def polled(self, client_id: str, instance_id: str | None = None) -> Iterator[None]:
-        """A member that another thread polls."""
+    def log(self) -> str:
+        """What the server has logged."""
+        return (self.kshim._control.parent / "log").read_text()
+
+    def settings(
+        self, client_id: str, instance_id: str | None = None, protocol: str = "consumer"
+    ) -> dict[str, Any]:
+        """The settings of a member."""
         settings: dict[str, Any] = {
             "bootstrap.servers": self.kshim.bootstrap,
             "group.id": self.group,
-            "group.protocol": "consumer",
+            "group.protocol": protocol,
             "client.id": client_id,
             "auto.offset.reset": "earliest",
         }
-        if instance_id is not None:
-            settings["group.instance.id"] = instance_id
+        return settings | ({} if instance_id is None else {"group.instance.id": instance_id})
+
+    @contextmanager
+    def polled(
+        self, client_id: str, instance_id: str | None = None, protocol: str = "consumer"
+    ) -> Iterator[None]:
+        """A member that another thread polls."""
+        settings = self.settings(client_id, instance_id, protocol)
         over = threading.Event()
 
         def poll() -> None:
@@ -134,6 +144,87 @@ def test_http(pair: Served) -> None:
     page = pair.get(f"/page/groups/{pair.group}")
     for words in ("Epoch", "instance", "uniform", "Nobody waits.", "a member joined", "Gave up after"):
         assert words in page
+
+
+def said(served: Served, *words: str) -> Callable[[], bool]:
+    """Returns true once `kshim why` prints all these words."""
+    return lambda: all(each in served.run("why", served.group) for each in words)
+
+
+def test_a_member_that_does_not_give_up_partitions(served: Served) -> None:
+    """Its program does not poll, but its client sends heartbeats."""
+    slow = Consumer(served.settings("slow"))
+    slow.subscribe([served.topic])
+    wait_until(lambda: (slow.poll(0.1), len(slow.assignment()) == 4)[1], TIMEOUT_S, "all partitions")
+    with served.polled("next"):
+        waits = "It waits for slow to give up "
+        wait_until(said(served, waits), TIMEOUT_S, lambda: served.run("why", served.group))
+        printed = served.run("why", served.group)
+        (line,) = [each for each in printed.splitlines() if each.startswith(waits)]
+        topic = served.topic
+        assert re.fullmatch(
+            rf"It waits for slow to give up {topic}-\d and {topic}-\d: asked \d+\.\d+ s ago, "
+            r"it has not acknowledged that, and is removed in \d+\.\d+ s\.",
+            line,
+        )
+        assert "These members wait for partitions that others have not given up: next." in printed
+        assert f"to give up {topic}-" in served.get(f"/page/groups/{served.group}")
+        (each,) = json.loads(served.get(f"/groups/{served.group}"))["waits_for"]["revoking"]
+        assert len(each["partitions"][topic]) == 2
+        wait_until(lambda: (slow.poll(0.1), len(slow.assignment()) == 2)[1], TIMEOUT_S, "two partitions")
+        wait_until(said(served, "slow gave up partitions: "), TIMEOUT_S, "the story")
+        printed = served.run("why", served.group)
+        assert "by an answer that had waited for news," in printed
+        assert "\nEpoch  Began" in printed
+    slow.close()
+
+
+def test_a_group_that_changes_its_protocol(served: Served) -> None:
+    with served.polled("old", protocol="classic"):
+        served.kshim.wait_for_assignment(served.group, 1, timeout_s=TIMEOUT_S)
+        with served.polled("new"):
+            served.kshim.wait_for_assignment(served.group, 2, timeout_s=TIMEOUT_S)
+            printed = served.run("why", served.group)
+            assert "(with group.protocol=consumer, which makes the group a consumer group): new (" in printed
+            assert "is a consumer group now, after generation 1: new (member " in printed
+            assert "with group.protocol=consumer; it keeps 1 member of the classic protocol" in printed
+        again = "is a classic group again, after epoch "
+        wait_until(said(served, again), TIMEOUT_S, lambda: served.run("why", served.group))
+        assert "because the last member of the consumer protocol is gone" in served.run("why", served.group)
+        assert again in served.log()
+
+
+def test_a_member_that_may_not_convert_the_group() -> None:
+    properties = {"http.listener": "127.0.0.1:0", "group.consumer.migration.policy": "disabled"}
+    with serving(properties=properties) as kshim:
+        served = Served(kshim)
+        with served.polled("old", protocol="classic"):
+            kshim.wait_for_assignment(served.group, 1, timeout_s=TIMEOUT_S)
+            refused = Consumer(served.settings("new"))
+            refused.subscribe([served.topic])
+            line = "GROUP_ID_NOT_FOUND: Cannot upgrade classic group"
+            wait_until(lambda: (refused.poll(0.1), line in served.log())[1], TIMEOUT_S, served.log)
+            printed = served.run("why", served.group)
+            assert re.search(
+                r"refused new \(member \S+, client at 127\.0\.0\.1\): GROUP_ID_NOT_FOUND", printed
+            )
+            assert "online upgrade is disabled." in printed
+            assert kshim.describe_group(served.group).state == "Stable"
+            refused.close()
+
+
+def test_two_programs_with_one_instance_id(served: Served) -> None:
+    """The second one is refused while the first one lives, and `why` names both."""
+    with served.polled("first", "instance"):
+        (holder,) = served.kshim.wait_for_assignment(served.group, 1, timeout_s=TIMEOUT_S).members
+        second = Consumer(served.settings("second", "instance"))
+        second.subscribe([served.topic])
+        words = "UNRELEASED_INSTANCE_ID: Static member "
+        wait_until(lambda: (second.poll(0.1), words in served.log())[1], TIMEOUT_S, served.log)
+        printed = served.run("why", served.group)
+        assert "refused instance (member " in printed
+        assert f"the instance id is owned by {holder.member_id} member." in printed
+        second.close()
 
 
 def test_members_are_expired_and_removed_and_join_again(pair: Served) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, cast
 
 import click
 
@@ -14,12 +14,14 @@ from kshim.cli.durations import time_of_day
 from kshim.cli.lines import print_line
 from kshim.cli.tables import print_table
 from kshim.cli.timeline import timeline
-from kshim.recorder.story import listed, seconds
+from kshim.coordination.groups.rebalance_record import Who
+from kshim.recorder.naming import short_names
+from kshim.recorder.story import listed, partitions, seconds
 
 if TYPE_CHECKING:
     from kshim.control.recorder import Reasons
-    from kshim.coordination.groups.waiting import WaitsFor
-    from kshim.recorder.shown import ShownRebalance
+    from kshim.coordination.groups.waiting import Revoking, WaitsFor
+    from kshim.recorder.shown import ShownMember, ShownRebalance
 
 
 Waits = Literal["to_join", "to_join_first", "to_sync", "to_revoke", "to_get", "to_hear"]
@@ -104,12 +106,36 @@ def _now(group: str, now: WaitsFor | None, now_ms: int) -> list[str]:
         lines.append(f"Its assignment is not computed yet; the last one is of epoch {assigned}.")
     if now["because"] and now["began_ms"] is not None:
         lines.append(f"It rebalances for {seconds(now_ms - now['began_ms'])} now, because {now['because']}.")
+    names = _names(now)
+    revoking = now.get("revoking", ())
+    for each in revoking[:MOST_ROWS]:
+        lines.append(_awaits(each, names, now_ms))
     left = "" if now["until_ms"] is None else f", {seconds(max(now['until_ms'] - now_ms, 0))} more at most"
     for key, what in WAITS.items():
-        awaited = now.get(key, ())
+        known = {each["member_id"] for each in revoking[:MOST_ROWS]} if key == "to_revoke" else ()
+        awaited = [names.get(each, each) for each in now.get(key, ()) if each not in known]
         if awaited:
             lines.append(f"{what}{'' if key in UNLIMITED else left}: {listed(awaited, most=20)}.")
     return lines
+
+
+def _names(now: WaitsFor) -> Mapping[str, str]:
+    """Short names of the group's members, by member id."""
+    shown = cast("Sequence[ShownMember]", now["members"])
+    return short_names(
+        Who(each["member_id"], each["client_id"], each["host"], each["instance_id"]) for each in shown
+    )
+
+
+def _awaits(it: Revoking, names: Mapping[str, str], now_ms: int) -> str:
+    """Say how long a member has been asked to give up partitions."""
+    named = [(topic, index) for topic, some in it["partitions"].items() for index in some]
+    what = partitions(named) if named else "partitions of a deleted topic"
+    return (
+        f"It waits for {names.get(it['member_id'], it['member_id'])} to give up {what}: "
+        f"asked {seconds(now_ms - it['since_ms'])} ago, it has not acknowledged that, "
+        f"and is removed in {seconds(max(it['until_ms'] - now_ms, 0))}."
+    )
 
 
 def _print_rows(rebalances: Sequence[ShownRebalance]) -> None:
@@ -124,7 +150,8 @@ def _print_rows(rebalances: Sequence[ShownRebalance]) -> None:
         )
         for each in rebalances
     ]
-    print_table(("Generation", "Began", "Took", "Because", "Who", "Moved"), rows)
+    unit = "Epoch" if all(each.get("is_of_consumers") for each in rebalances) else "Generation"
+    print_table((unit, "Began", "Took", "Because", "Who", "Moved"), rows)
 
 
 def _print(rebalance: ShownRebalance) -> None:

@@ -138,15 +138,23 @@ def _waits_of_consumers(waits: WaitsFor, names: Mapping[str, str], now_ms: int) 
     """Say which members of a consumer group have not reached their target, one paragraph each reason."""
     until_ms = waits["until_ms"]
     until = f", for {duration(max(0, until_ms - now_ms))} at most" if until_ms is not None else ""
+    revoking = waits.get("revoking", ())[:MOST_NAMES]
+    for each in revoking:
+        count = sum(map(len, each["partitions"].values()))
+        since, left = (duration(max(0, ms)) for ms in (now_ms - each["since_ms"], each["until_ms"] - now_ms))
+        what = f" to give up {partitions(each['partitions'], count)}: asked {since} ago, removed in {left}."
+        yield tag("p", "Waits for ", _chips([each["member_id"]], names, "awaited"), what)
+    known = {each["member_id"] for each in revoking}
+    rest = [member_id for member_id in waits.get("to_revoke", ()) if member_id not in known]
     reasons = (
-        (waits.get("to_revoke", ()), "awaited", f"to give up partitions{until}."),
+        (rest, "awaited", f"to give up partitions{until}."),
         (waits.get("to_get", ()), "waiting", "to get partitions that others still have."),
         (waits.get("to_hear", ()), "awaited", "to ask for the new assignment."),
     )
     found = [reason for reason in reasons if reason[0]]
     for awaited, kind, what in found:
         yield tag("p", "Waits for ", _chips(awaited, names, kind), " ", what)
-    if not found:
+    if not found and not revoking:
         is_behind = waits.get("assignment_epoch") != waits["generation"]
         yield tag("p", "The assignment is not computed yet." if is_behind else "Nobody waits.")
     if waits["because"]:

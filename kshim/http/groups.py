@@ -21,7 +21,7 @@ from kshim.turns.slices import Slices
 
 WAITS = (
     *("because", "began_ms", "until_ms", "to_join", "to_join_first", "to_sync"),
-    *("to_revoke", "to_get", "to_hear"),
+    *("to_revoke", "revoking", "to_get", "to_hear"),
 )
 """The fields of `WaitsFor` that the rest of a group's JSON lacks."""
 MEMBER_US = 50

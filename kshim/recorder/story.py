@@ -32,7 +32,7 @@ def story(rebalance: Rebalance, effect: Effect) -> list[str]:
     return [
         _beginning(rebalance, names),
         *_gone(rebalance, names),
-        *(_revocations(rebalance, names) if rebalance.is_of_consumers else _waiting(rebalance, names)),
+        *(_heard_and_revoked(rebalance, names) if rebalance.is_of_consumers else _waiting(rebalance, names)),
         *_vote(rebalance),
         *_end(rebalance, names),
         *_moved(effect, names),
@@ -121,6 +121,35 @@ def _waiting(rebalance: Rebalance, names: Mapping[str, str]) -> Iterator[str]:
         yield f"They waited {seconds(more_ms)} more for a member that was given an id, and did not come back."
 
 
+def _heard_and_revoked(rebalance: Rebalance, names: Mapping[str, str]) -> Iterator[str]:
+    """Say when members of a consumer group heard of their new assignments, and gave up partitions."""
+    yield from _heard(rebalance, names)
+    yield from _revocations(rebalance, names)
+
+
+def _heard(rebalance: Rebalance, names: Mapping[str, str]) -> Iterator[str]:
+    """Say which members heard by a heartbeat that had waited for news, and which with their next one."""
+    began_ms, causes = rebalance.began_ms, {each.member_id for each in rebalance.members}
+    others = [
+        part
+        for part in rebalance.parts.values()
+        if part.notified_ms != NEVER_MS and part.joined_ms == NEVER_MS and part.gone is None
+        if part.who.member_id not in causes
+    ]
+    released = [part for part in others if part.is_released]
+    if released:
+        last_ms = max(part.notified_ms for part in released) - began_ms
+        who = listed(names[part.who.member_id] for part in released)
+        yield f"{who} heard of it after {seconds(last_ms)}, by an answer that had waited for news."
+    late = [part for part in others if not part.is_released]
+    if late:
+        last = max(late, key=lambda part: part.notified_ms)
+        who = listed(names[part.who.member_id] for part in late)
+        up_to = "up to " if len(late) > 1 else ""
+        after = seconds(last.notified_ms - began_ms)
+        yield f"{who} heard of it after {up_to}{after}, with the next heartbeat."
+
+
 def _revocations(rebalance: Rebalance, names: Mapping[str, str]) -> Iterator[str]:
     """Say which member of a consumer group was the last that gave up partitions."""
     gave_up = [part for part in rebalance.parts.values() if part.joined_ms != NEVER_MS]
@@ -129,7 +158,8 @@ def _revocations(rebalance: Rebalance, names: Mapping[str, str]) -> Iterator[str
     last = max(gave_up, key=lambda part: part.joined_ms)
     asked_ms, took_ms = last.notified_ms - rebalance.began_ms, last.joined_ms - last.notified_ms
     name = names[last.who.member_id]
-    said = f"{seconds(asked_ms)} after the beginning it was asked to, and took {seconds(took_ms)}"
+    how = ", by an answer that had waited for news," if last.is_released else ""
+    said = f"{seconds(asked_ms)} after the beginning it was asked to{how or ','} and took {seconds(took_ms)}"
     if len(gave_up) == 1:
         yield f"{name} gave up partitions: {said}."
     else:

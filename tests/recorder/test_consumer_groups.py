@@ -8,10 +8,14 @@ import pytest
 
 from kshim.cli.timeline import CONSUMERS_LEGEND, timeline
 from kshim.coordination.decision import Decision
+from kshim.coordination.groups.consumer.member import LEAVES
+from kshim.coordination.groups.consumer.reports import MOST_REFUSALS, GroupConverted, MemberRefused
+from kshim.coordination.groups.consumer.requests import MemberHeartbeat, Patience
 from kshim.coordination.groups.rebalance_record import Rebalance, Resumed
 from kshim.coordination.groups.steering_requests import ExpireMember, FenceMember, ForceRebalance
 from kshim.recorder.scores import scores
 from kshim.recorder.shown import ShownRebalance, shown_in_turn
+from schemas.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from schemas.messages.leave_group import LeaveGroupRequest, MemberIdentity
 from tests.coordination.groups.consumer.world import BAR, FOO, G, World, owned
 
@@ -22,11 +26,15 @@ class Recorded(World):
     def __init__(self, **settings: Any) -> None:
         self.rebalances: list[Rebalance] = []
         self.resumed: list[str] = []
+        self.others: list[str] = []
+        """Refusals and conversions, as they are logged."""
         super().__init__(**settings)
 
     def _note(self, decision: Decision) -> None:
         self.resumed += [str(each) for each in decision.reports if isinstance(each, Resumed)]
         self.rebalances += [each for each in decision.reports if isinstance(each, Rebalance)]
+        kinds = MemberRefused | GroupConverted
+        self.others += [str(each) for each in decision.reports if isinstance(each, kinds)]
         super()._note(decision)
 
     def enter(self, member_id: str, *names: str, **fields: Any) -> None:
@@ -35,6 +43,14 @@ class Recorded(World):
     def stay(self, member_id: str, **fields: Any) -> None:
         """Send a heartbeat in the member's epoch."""
         self.heartbeat(member_id, self.member(member_id).epoch, client_id=f"client-{member_id}", **fields)
+
+    def wait(self, member_id: str) -> None:
+        """Send a heartbeat that waits for news."""
+        request = ConsumerGroupHeartbeatRequest(
+            group_id=G, member_id=member_id, member_epoch=self.member(member_id).epoch
+        )
+        asked = MemberHeartbeat(request, patience=Patience.LONG)
+        assert self.ask(asked, client_id=f"client-{member_id}") is None
 
     def give_up(self, member_id: str) -> None:
         """Say that the member owns no more than it is to keep."""
@@ -109,6 +125,66 @@ def test_a_second_member_gets_partitions(world: Recorded) -> None:
     assert CONSUMERS_LEGEND in "".join(timeline(record))
     (slowest,) = {scores(world.rebalances, world.now_ms)["slowest"]}
     assert slowest == "client-a at host"
+
+
+def test_a_member_hears_by_an_answer_that_has_waited(world: Recorded) -> None:
+    world.enter("a", "foo")
+    world.wait("a")
+    world.advance(1_000)
+    world.enter("b", "foo")
+    world.advance(200)
+    world.give_up("a")
+    world.stay("b")
+    assert (
+        "client-a gave up partitions: 0.000 s after the beginning it was asked to, by an answer that had "
+        "waited for news, and took 0.200 s."
+    ) in world.shown()[-1]["story"]
+
+
+def test_members_that_have_nothing_to_give_up(world: Recorded) -> None:
+    for member_id in ("a", "b", "c"):
+        world.enter(member_id, "foo")
+    for _ in range(2):
+        for member_id in ("a", "b", "c"):
+            world.give_up(member_id)
+    world.wait("a")
+    world.advance(1_000)
+    world.heartbeat("c", LEAVES)
+    world.advance(300)
+    world.stay("b")
+    told = world.shown()[-1]["story"]
+    assert "client-a heard of it after 0.000 s, by an answer that had waited for news." in told
+    assert "client-b heard of it after 0.300 s, with the next heartbeat." in told
+
+
+def test_a_refusal_is_reported_once_a_minute(world: Recorded) -> None:
+    world.enter("a", "foo", instance_id="till")
+    for _ in range(61):
+        world.stay("a", instance_id="till")
+        world.enter("b", "foo", instance_id="till")
+        world.advance(1_000)
+    first, second = world.others
+    assert first == second
+    assert first == (
+        "group g: refused till (member b, client at host): UNRELEASED_INSTANCE_ID: Static member b with "
+        "instance id till cannot join the group because the instance id is owned by a member."
+    )
+
+
+def test_refusals_are_bounded(world: Recorded) -> None:
+    world.enter("a", "foo")
+    for number in range(MOST_REFUSALS + 1):
+        world.heartbeat(f"x{number}", 7)
+    world.heartbeat("x5", 7)
+    assert len(world.others) == MOST_REFUSALS + 1
+    world.heartbeat("x0", 7)  # forgotten by now
+    assert len(world.others) == MOST_REFUSALS + 2
+    assert "UNKNOWN_MEMBER_ID" in world.others[0]
+
+
+def test_members_of_no_group_are_not_reported(world: Recorded) -> None:
+    world.heartbeat("a", 7)
+    assert world.others == []
 
 
 def test_what_is_under_way(world: Recorded) -> None:

@@ -75,7 +75,11 @@ class Part:
     offers: bytes = b""
     """The names of the protocols that it joined with, in its order of preference; see `Protocols`."""
     notified_ms: int = NEVER_MS
-    """When it was answered REBALANCE_IN_PROGRESS."""
+    """When it was answered REBALANCE_IN_PROGRESS. In a consumer group: when it heard what it is to have, or
+    to give up.
+    """
+    is_released: bool = False
+    """True if it heard that by the answer to a heartbeat that had waited; only in consumer groups."""
     joined_ms: int = NEVER_MS
     synced_ms: int = NEVER_MS
     assigned_ms: int = NEVER_MS

@@ -6,6 +6,7 @@ DescribeGroups names the members of a group, but does not say which of them keep
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NotRequired, TypedDict
 
 from kshim.coordination.groups.classic_group import ClassicGroup
@@ -15,6 +16,18 @@ from kshim.coordination.groups.texts import joined
 from kshim.coordination.groups.timers import TimerKey, TimerKind, Timers
 
 __all__ = ["WaitsFor", "waits_for"]
+
+
+class Revoking(TypedDict):
+    """A member that was asked to give up partitions, and has not said that it did."""
+
+    member_id: str
+    partitions: Mapping[str, list[int]]
+    """By topic."""
+    since_ms: int
+    """When it was asked; after a restart, when its group was loaded."""
+    until_ms: int
+    """When it is removed if it does not."""
 
 
 class WaitsFor(TypedDict):
@@ -42,6 +55,8 @@ class WaitsFor(TypedDict):
     """The epoch of the target. Only consumer groups have this field and those below."""
     to_revoke: NotRequired[list[str]]
     """Members that were asked to give up partitions, and have not said that they did."""
+    revoking: NotRequired[list[Revoking]]
+    """More about these, the one that is removed first in front."""
     to_get: NotRequired[list[str]]
     """Members that are to get partitions that others have not given up."""
     to_hear: NotRequired[list[str]]

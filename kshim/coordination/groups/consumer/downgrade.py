@@ -13,6 +13,7 @@ from kshim.coordination.groups.classic_group import CONSUMER, ClassicGroup
 from kshim.coordination.groups.consumer.group import ConsumerGroup
 from kshim.coordination.groups.consumer.member import Member
 from kshim.coordination.groups.consumer.partitions import Assignment, joined, without_epochs
+from kshim.coordination.groups.consumer.reports import GroupConverted
 from kshim.coordination.groups.consumer.topics import Topics
 from kshim.coordination.groups.consumer.writing import Writing
 from kshim.coordination.groups.member import Member as ClassicMember
@@ -60,6 +61,7 @@ def downgrade(it: Writing, remaining: Sequence[Member], *, rebalances: bool) -> 
         GroupMetadataKey(group=group.group_id), replace(record, leader=None) if rebalances else record
     )
     it.classic_groups[group.group_id] = classic
+    draft.report(GroupConverted(group.group_id, False, epoch, len(remaining)))
     for each in classic.members.values():
         draft.restart_session(each)
     if rebalances:

@@ -47,11 +47,13 @@ class Cause(NamedTuple):
 class Noted:
     """What one call has changed of the members, and why, until a rebalance begins."""
 
-    __slots__ = ("cause", "gone", "heard_ms", "put", "removed")
+    __slots__ = ("cause", "detail", "gone", "heard_ms", "put", "removed")
 
     def __init__(self) -> None:
         self.cause: Cause | None = None
         """The cause, if the members do not show it."""
+        self.detail = ""
+        """More about the cause, if a new member is it."""
         self.gone = Gone.LEFT
         """How the members that are removed cease to be members."""
         self.heard_ms = NEVER_MS
@@ -93,8 +95,13 @@ def begins(draft: Draft, group: ConsumerGroup, noted: Noted, topics: Topics, ass
     noted.clear()
 
 
-def moves(draft: Draft, group: ConsumerGroup, old: Member | None, new: Member, topics: Topics) -> None:
-    """A member takes a step to its target. O(its partitions)."""
+def moves(
+    draft: Draft, group: ConsumerGroup, old: Member | None, new: Member, topics: Topics, *, releases: bool
+) -> None:
+    """A member takes a step to its target. O(its partitions).
+
+    releases: True if it hears of it by the answer to a heartbeat that has waited for news.
+    """
     record = group.rebalance
     if record is None or new.epoch == GOES_AWAY:
         return
@@ -102,7 +109,9 @@ def moves(draft: Draft, group: ConsumerGroup, old: Member | None, new: Member, t
     is_same = part is None and old is not None and old.assigned == new.assigned and not old.revoking
     if part is None:
         before = b"" if old is None else held_by(old, topics)
-        part = record.parts[new.member_id] = Part(who(new), before, notified_ms=draft.now_ms)
+        part = record.parts[new.member_id] = Part(
+            who(new), before, notified_ms=draft.now_ms, is_released=releases
+        )
     if new.epoch != record.generation or new.state is MemberState.UNREVOKED_PARTITIONS:
         return
     if part.assigned_ms == NEVER_MS and not is_same and old is not None and _gave_up(old, new):
@@ -155,7 +164,7 @@ def _cause(draft: Draft, group: ConsumerGroup, noted: Noted) -> tuple[Cause, Ite
     if noted.cause is not None:
         return noted.cause, ()
     if new := [member for old, member in noted.put if old is None and member.epoch == JOINS]:
-        return Cause(Trigger.MEMBER_JOINED), map(who, new)
+        return Cause(Trigger.MEMBER_JOINED, noted.detail), map(who, new)
     changed = [(old, member) for old, member in noted.put if old is not None]
     if changed:
         old, member = changed[-1]

@@ -19,6 +19,7 @@ from kshim.coordination.groups.consumer.offsets import check_commit, check_txn_c
 from kshim.coordination.groups.consumer.recording import gives_way
 from kshim.coordination.groups.consumer.refused import LONGEST_SHOWN, Refused
 from kshim.coordination.groups.consumer.regexes import go_on_searching
+from kshim.coordination.groups.consumer.reports import GroupConverted, MemberRefused, Refusals
 from kshim.coordination.groups.consumer.requests import DescribeConsumerGroup, MemberHeartbeat
 from kshim.coordination.groups.consumer.seen import see
 from kshim.coordination.groups.consumer.states import GroupState
@@ -35,6 +36,7 @@ from kshim.coordination.groups.leave_group import leaving, left_members
 from kshim.coordination.groups.offsets import NO_TIMESTAMP, Committed, too_long
 from kshim.coordination.groups.parked import HEARTBEATS
 from kshim.coordination.groups.pending_offsets import Partition
+from kshim.coordination.groups.rebalance_record import Who
 from kshim.coordination.groups.seen import SeenGroup
 from kshim.coordination.groups.states import State
 from kshim.coordination.groups.steering_requests import ExpireMember, FenceMember, ForceRebalance
@@ -57,13 +59,14 @@ from schemas.messages.offset_commit import OffsetCommitRequest
 from schemas.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 from schemas.messages.txn_offset_commit import TxnOffsetCommitRequest
 
+CONVERTS = "with group.protocol=consumer, which makes the group a consumer group"
 TYPE = "consumer"
 
 
 class ConsumerShard:
     """The consumer groups of one partition of `__consumer_offsets`. Methods put what they do into a draft."""
 
-    __slots__ = ("_classic", "_environment", "_store")
+    __slots__ = ("_classic", "_environment", "_refusals", "_store")
 
     def __init__(
         self, store: ConsumerGroups, classic_groups: dict[str, ClassicGroup], environment: Environment
@@ -72,6 +75,7 @@ class ConsumerShard:
         self._store = store
         self._classic = classic_groups
         self._environment = environment
+        self._refusals = Refusals()
 
     @property
     def groups(self) -> dict[str, ConsumerGroup]:
@@ -112,6 +116,9 @@ class ConsumerShard:
         try:
             it, response = self._heartbeat(draft, caller, asked)
         except Refused as refused:
+            if request.member_epoch >= JOINS:
+                who = _sender(caller, request.member_id, request.instance_id)
+                self._report_refusal(draft, asked.group_id, who, refused)
             draft.reply(caller.token, _refusal(refused))
             return
         member_id = response.member_id
@@ -148,12 +155,14 @@ class ConsumerShard:
         if parked is None:
             return
         caller, request, visible, patience = parked
+        it.releases = True
         try:
             known_member(it.group, member_id)
             checked = check(it, caller, request)
             response = heartbeat(it, checked, request, visible, interval_ms(it, patience))
         except Refused as refused:
             response = _refusal(refused)
+        it.releases = False
         it.draft.reply(caller.token, response)
 
     def _heartbeat(
@@ -187,6 +196,11 @@ class ConsumerShard:
             checked = check(self._writing(draft, converted.group), caller, request)
             checked = checked._replace(rebalances=not converted.is_settled)
             upgrade(it, classic, converted)
+            it.noted.clear()
+            it.noted.detail = CONVERTS
+            by = _sender(caller, checked.new.member_id, request.instance_id)
+            members = len(converted.members)
+            draft.report(GroupConverted(classic.group_id, True, classic.generation, members, by))
         del self._classic[classic.group_id]
         return it, checked
 
@@ -260,6 +274,9 @@ class ConsumerShard:
         try:
             answer = join(it, caller, request)
         except Refused as refused:
+            if refused.error is not ErrorCode.MEMBER_ID_REQUIRED:
+                who = _sender(caller, request.member_id, request.group_instance_id)
+                self._report_refusal(draft, request.group_id, who, refused)
             answer = JoinGroupResponse(error_code=refused.error)
         draft.reply(caller.token, answer)
         self._release_changed(it)
@@ -400,6 +417,13 @@ class ConsumerShard:
             refresh(it, is_bumped=False)
         assign(it)
 
+    def _report_refusal(self, draft: Draft, group_id: str, who: Who, refused: Refused) -> None:
+        """Report that a member of an existing group is refused, unless that was reported lately."""
+        is_known = group_id in self.groups or group_id in self._classic
+        name = who.member_id or who.client_id
+        if is_known and self._refusals.is_new(group_id, name, refused.error, draft.now_ms):
+            draft.report(MemberRefused(group_id, who, refused.error, refused.message or ""))
+
     def _written(
         self, draft: Draft, request: OffsetCommitRequest | TxnOffsetCommitRequest
     ) -> Iterator[tuple[TopicId, int]]:
@@ -414,6 +438,10 @@ class ConsumerShard:
 
     def _writing(self, draft: Draft, group: ConsumerGroup) -> Writing:
         return Writing(draft, self._store, self._classic, self._environment, group)
+
+
+def _sender(caller: Caller, member_id: str, instance_id: str | None) -> Who:
+    return Who(member_id, caller.client_id, caller.client_host, instance_id)
 
 
 def _refusal(refused: Refused) -> ConsumerGroupHeartbeatResponse:

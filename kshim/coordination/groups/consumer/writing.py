@@ -60,6 +60,8 @@ class Writing:
         self.environment = environment
         self.group = group
         self._noted: Noted | None = None
+        self.releases = False
+        """True while a heartbeat is answered that has waited for news."""
         self.now_ms = draft.now_ms
         self.settings = draft.settings
         self.classic_groups = classic_groups
@@ -86,7 +88,7 @@ class Writing:
         key = ConsumerGroupCurrentMemberAssignmentKey(group=self.group.group_id, member_id=member.member_id)
         old = self.group.members.get(member.member_id)
         self._write(key, member.to_current())
-        recording.moves(self.draft, self.group, old, member, self.environment.topics)
+        recording.moves(self.draft, self.group, old, member, self.environment.topics, releases=self.releases)
         recording.may_be_complete(self.draft, self.group)
 
     def put_target(self, member_id: str, target: Assignment) -> None:

@@ -77,11 +77,18 @@ def test_it_waits_for_members_that_give_up_partitions_and_that_get_them(world: W
     now = waits(world)
     assert (now["to_revoke"], now["to_get"], now["to_hear"]) == (["a"], ["b"], [])
     assert now["until_ms"] == world.now_ms + 5_000
+    asked_ms = world.now_ms
+    world.advance(1_000)
+    (revoking,) = waits(world)["revoking"]
+    given_up = sorted(world.member("a").revoking[FOO])
+    assert (revoking["member_id"], revoking["partitions"]) == ("a", {"foo": given_up})
+    assert (revoking["since_ms"], revoking["until_ms"]) == (asked_ms, asked_ms + 5_000)
     assert now["members"] == [Who("a", "client", "/host"), Who("b", "client", "/host")]
     world.heartbeat("a", 2, topic_partitions=owned(foo=sorted(world.member("a").assigned[FOO])))
     world.heartbeat("b", 3)
     now = waits(world)
     assert (now["state"], now["to_revoke"], now["to_get"]) == ("Stable", [], [])
+    assert now["revoking"] == []
 
 
 def test_a_rebalance_that_is_asked_for(world: World) -> None:
