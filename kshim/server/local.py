@@ -14,8 +14,8 @@ from kshim.answering import Broker
 from kshim.answering.replies import Replies
 from kshim.callers.arrivals import Arrivals
 from kshim.cluster import GROUP_METADATA_TOPIC, NO_LEADER, Cluster
-from kshim.coordination.cluster_group_configs import ClusterGroupConfigs
 from kshim.coordination.cluster_topics import ClusterTopics
+from kshim.coordination.group_configs import ValuesOfGroups
 from kshim.coordination.group_runtime import GroupRuntime, new_coordinator
 from kshim.coordination.loading import Leader
 from kshim.coordination.transaction_runtime import TransactionRuntime
@@ -98,7 +98,7 @@ class LocalBackend:
         partitions = cluster.group_metadata_topic.partitions
         journal = LogJournal(log, [partition.partition_no for partition in partitions])
         topics = ClusterTopics(cluster)
-        configs = ClusterGroupConfigs(cluster)
+        configs = ValuesOfGroups(cluster.group_values)
         coordinator = new_coordinator(parts.config, len(partitions), topics=topics, configs=configs)
         groups = self.groups = GroupRuntime(coordinator, journal, parts.clock, parts.loader, self._note())
         parts.stops.callback(groups.stop)

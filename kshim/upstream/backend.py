@@ -20,6 +20,7 @@ from kshim.cluster.settings import QuotaTable
 from kshim.configs.config import Config
 from kshim.configs.endpoint import Endpoint
 from kshim.configs.upstream import WrongUpstreamProperty, upstream_security
+from kshim.coordination.group_configs import ValuesOfGroups
 from kshim.coordination.group_runtime import GroupRuntime, new_coordinator
 from kshim.coordination.groups.expiry_report import ExpiryReport
 from kshim.network.listeners import BrokerListeners, CannotListen
@@ -36,6 +37,7 @@ from kshim.upstream.coordinators import UpstreamCoordinators
 from kshim.upstream.ends import Ends
 from kshim.upstream.every_topic import EveryTopic
 from kshim.upstream.front import Front
+from kshim.upstream.group_configs import UpstreamGroupConfigs
 from kshim.upstream.group_ends import GroupEnds
 from kshim.upstream.group_topics import GroupTopics
 from kshim.upstream.here import HERE, Here
@@ -55,6 +57,7 @@ from kshim.upstream.settings import UpstreamSettings
 from kshim.upstream.shards.mirrored import USED_TWICE, MirroredOffsets
 from kshim.upstream.shards.renewal import Renewal
 from kshim.upstream.shards.sharing import SharedShards
+from kshim.upstream.soon_after import SoonAfter
 from kshim.upstream.topics import Topics
 from kshim.upstream.transactions import UpstreamTransactions
 from kshim.upstream.upstream_groups import UpstreamGroups
@@ -92,6 +95,7 @@ class UpstreamBackend:
     _front: Front
     _group_ends: GroupEnds
     _every: EveryTopic
+    _group_configs: UpstreamGroupConfigs
     _member_topics: MemberTopics
     _ports: UpstreamPorts
 
@@ -178,9 +182,24 @@ class UpstreamBackend:
             self._own,
             self._relays,
             BrokerVersions(parts.reactor, self._link_to),
+            self._changes(),
         )
         self._group_ends = GroupEnds(here, self._topics, self.ends)
         return here
+
+    def _changes(self) -> dict[ApiKey, Callable[[], object]]:
+        """What to do when requests of these APIs pass: look soon at what they change."""
+        topics = SoonAfter(self._parts.reactor, self._member_topics.look)
+        configs = SoonAfter(self._parts.reactor, self._group_configs.look)
+        for each in (topics, configs):
+            self._parts.stops.callback(each.stop)
+        return {
+            ApiKey.CREATE_TOPICS: topics.note,
+            ApiKey.DELETE_TOPICS: topics.note,
+            ApiKey.CREATE_PARTITIONS: topics.note,
+            ApiKey.ALTER_CONFIGS: configs.note,
+            ApiKey.INCREMENTAL_ALTER_CONFIGS: configs.note,
+        }
 
     def _new_groups(self) -> GroupRuntime:
         parts, shards, topics = self._parts, self._shards, self._topics
@@ -189,14 +208,21 @@ class UpstreamBackend:
             lambda: self.groups.wanted_topics.has_regexes(),
         )
         seen = GroupTopics(topics, every, shards.topic)
+        self._group_configs = UpstreamGroupConfigs(
+            *(self._contact.ask, parts.reactor, self.broker_configs(HERE)),
+            lambda: self.groups.wanted_topics.group_ids(),
+            parts.once,
+        )
         coordinator = new_coordinator(
-            parts.config, shards.partitions, shards.record_bytes, topics.id_of, seen
+            *(parts.config, shards.partitions, shards.record_bytes, topics.id_of, seen),
+            ValuesOfGroups(self._group_configs.values),
         )
         groups = self.groups = GroupRuntime(
             coordinator, shards.journal, parts.clock, parts.loader, self._note, shards.may_answer
         )
         self._every = every
-        self._member_topics = MemberTopics(groups, topics, every, self._confirming)
+        self._member_topics = MemberTopics(groups, topics, every, self._confirming, self._group_configs)
+        self._group_configs.changed = groups.group_configs_changed
         topics.wanted, topics.is_wanted = groups.wanted_topics.names, groups.wanted_topics.is_wanted
         groups.shards.prepare = self._member_topics.before_serving
         parts.stops.callback(groups.stop)
@@ -237,9 +263,9 @@ class UpstreamBackend:
         stops = self._parts.stops
         self._looking.start()
         stops.callback(self._looking.stop)
-        for topics in (self._topics, self._every):
-            topics.start()
-            stops.callback(topics.stop)
+        for each in (self._topics, self._every, self._group_configs):
+            each.start()
+            stops.callback(each.stop)
         Deferred.fromCoroutine(self._settings.check())
 
     # ---- running brokers

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -76,9 +76,11 @@ class Front:
         own: OwnTopic,
         relays: Relays,
         versions: BrokerVersions,
+        changes: Mapping[ApiKey, Callable[[], object]],
     ) -> None:
         """here: answers what is not forwarded; its node id is HERE. confirming: asks for the topics of
         offsets. own: kshim's topic at the upstream. versions: the upstream brokers' answers to ApiVersions.
+        changes: called when a request of these APIs passes.
         """
         self._here = here
         self._brokers = brokers
@@ -109,6 +111,9 @@ class Front:
             ApiKey.PRODUCE: self._produce,
             ApiKey.TXN_OFFSET_COMMIT: self._offsets.answer,
         }
+
+        for api_key, note in changes.items():
+            self._does[api_key] = _noting(note, self._does[api_key])
 
     def answer(
         self,
@@ -276,6 +281,16 @@ class Front:
         if request.key_type != GROUP:
             return self._rewrite(asked)
         return self._ports.find(asked, header, request)
+
+
+def _noting(note: Callable[[], object], way: Callable[[Asked], Answer]) -> Callable[[Asked], Answer]:
+    """Return `way` with a call of `note` before it."""
+
+    def answer(asked: Asked) -> Answer:
+        note()
+        return way(asked)
+
+    return answer
 
 
 def _offsets_added(asked: Asked, header: RequestHeader, frame: bytes) -> Reply:

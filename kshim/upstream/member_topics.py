@@ -1,4 +1,4 @@
-"""Learns the topics that consumer groups need, before the coordinator goes by them.
+"""Learns the topics that consumer groups need, and their configs, before the coordinator goes by them.
 
 A topic that is not known looks to the coordinator like one that does not exist: members would lose its
 partitions. So a request that names topics waits until kshim has asked the upstream for them, and a shard is
@@ -18,6 +18,7 @@ from kshim.coordination.groups.wanted_topics import WantedByShard
 from kshim.storage.clock import after
 from kshim.upstream.confirming import FRESH_S, Confirming
 from kshim.upstream.every_topic import EveryTopic
+from kshim.upstream.group_configs import UpstreamGroupConfigs
 from kshim.upstream.learning import AT_ONCE
 from kshim.upstream.link import LinkError
 from kshim.upstream.topics import ABSENT_S, Topics
@@ -25,6 +26,7 @@ from schemas.consumer_protocol import decode_subscription
 from schemas.message import MalformedMessage
 from schemas.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from schemas.messages.join_group import JoinGroupRequest
+from schemas.primitives import can_be_written
 
 logger = logging.getLogger(__name__)
 
@@ -38,13 +40,19 @@ class MemberTopics:
     """Asks for topics on behalf of members."""
 
     def __init__(
-        self, groups: GroupRuntime, topics: Topics, every: EveryTopic, confirming: Confirming
+        self,
+        groups: GroupRuntime,
+        topics: Topics,
+        every: EveryTopic,
+        confirming: Confirming,
+        configs: UpstreamGroupConfigs,
     ) -> None:
         self._groups = groups
         self._wanted = groups.wanted_topics
         self._topics = topics
         self._every = every
         self._confirming = confirming
+        self._configs = configs
 
     # ---- requests
 
@@ -54,18 +62,28 @@ class MemberTopics:
         The first member of the consumer protocol turns a classic group into a consumer group. What the
         group's members have must be known by then.
         """
+        if not request.group_id or not can_be_written(request.group_id):
+            return None  # it will be refused
         names = set(request.subscribed_topic_names or ()) | self._of_conversion(request)
         known = self._know(names)
-        if known is None and not request.subscribed_topic_regex:
+        lacks_configs = request.member_epoch == JOINS and not self._configs.is_known(request.group_id)
+        if known is None and not request.subscribed_topic_regex and not lacks_configs:
             return None
-        return Deferred.fromCoroutine(self._learn_for(request, names, known))
+        return Deferred.fromCoroutine(self._learn_for(request, names, known, lacks_configs=lacks_configs))
 
     def _of_conversion(self, request: ConsumerGroupHeartbeatRequest) -> set[str]:
         return self._wanted.of_classic(request.group_id) if request.member_epoch == JOINS else set()
 
     async def _learn_for(
-        self, request: ConsumerGroupHeartbeatRequest, names: set[str], known: Deferred[None] | None
+        self,
+        request: ConsumerGroupHeartbeatRequest,
+        names: set[str],
+        known: Deferred[None] | None,
+        *,
+        lacks_configs: bool,
     ) -> None:
+        if lacks_configs:
+            await self._configs.learn([request.group_id])
         if request.subscribed_topic_regex:
             await self._every.know(FRESH_S)
         if known is not None:
@@ -94,12 +112,18 @@ class MemberTopics:
             return None
         return self._confirming.know(list(names))
 
+    async def look(self) -> None:
+        """Look at the topics that members subscribe to, because they may have changed. Raises LinkError."""
+        await self._topics.look_at_wanted()
+        if self._wanted.has_regexes():
+            await self._every.look()
+
     # ---- shards
 
     def before_serving(self, shard: int) -> Deferred[None] | None:
         """Learn the topics of a shard's consumer groups; None if it has none. Fires when they are known."""
         wanted = self._wanted.by_shard(shard)
-        if not wanted.names and not wanted.held and not wanted.has_regexes:
+        if not wanted.group_ids:
             return None
         return Deferred.fromCoroutine(self._learn(wanted))
 
@@ -120,6 +144,7 @@ class MemberTopics:
     async def _look(self, wanted: WantedByShard, since_s: float) -> None:
         """Ask for topics that are not known, or were last asked for before `since_s`."""
         topics = self._topics
+        await self._configs.learn([each for each in wanted.group_ids if not self._configs.is_known(each)])
         if wanted.has_regexes:
             await self._every.know(0)
         known = [name for name in wanted.names if topics.confirmed_s.get(name, since_s) < since_s]

@@ -104,8 +104,8 @@ class Topics:
         for key in keys:
             if key in self.by_name or key in self.by_id or key == ZERO_UUID:
                 continue
-            if isinstance(key, str) and len(key) > MAX_NAME_LENGTH:
-                continue  # no topic has so long a name, and the name would be kept
+            if isinstance(key, str) and not _may_exist(key):
+                continue
             until_s = self._absent.get(key)
             if until_s is None or until_s <= self.clock.seconds():
                 found.append(key)
@@ -147,21 +147,17 @@ class Topics:
         names = list(self.by_name)
         for first in range(0, len(names), AT_ONCE):
             self._miss(await self.ask_again(names[first : first + AT_ONCE]))
-        await self.look_for_wanted()
+        await self._ask_for_wanted(lambda name: name not in self.by_name)
 
-    async def look_for_wanted(self) -> None:
-        """Ask for the topics that groups subscribe to, and that are not known. Raises LinkError."""
-        awaited = [
-            name for name in self.wanted() if name not in self.by_name and len(name) <= MAX_NAME_LENGTH
-        ]
-        await self.ask_again(awaited)
-
-    async def look_for_more(self) -> None:
-        """Like `look`, but a topic that the upstream does not know is not taken for deleted, however often
-        that happens. Raises LinkError.
+    async def look_at_wanted(self) -> None:
+        """Ask for the topics that groups subscribe to. One that the upstream does not know is not taken for
+        deleted, however often that happens. Raises LinkError.
         """
-        await self.ask_again(list(self.by_name))
-        await self.look_for_wanted()
+        await self._ask_for_wanted(lambda _: True)
+
+    async def _ask_for_wanted(self, is_asked: Callable[[str], bool]) -> None:
+        names = [name for name in self.wanted() if is_asked(name) and _may_exist(name)]
+        await self.ask_again(names)
 
     def take(self, found: MetadataResponseTopic, asked_s: float) -> None:
         """Take what the upstream has answered about a topic, if the topic is known."""
@@ -221,6 +217,11 @@ class Topics:
     def _note(self, name: str, change: str) -> None:
         for watcher in self._changed:
             watcher(name, change)
+
+
+def _may_exist(name: str) -> bool:
+    """False for a name that is too long for a topic: it would be kept."""
+    return len(name) <= MAX_NAME_LENGTH
 
 
 def _request(topics: Sequence[MetadataRequestTopic]) -> MetadataRequest:

@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 from kshim.answering import Broker
-from kshim.coordination.cluster_group_configs import ClusterGroupConfigs
 from kshim.coordination.cluster_topics import ClusterTopics
+from kshim.coordination.group_configs import ValuesOfGroups
 from kshim.coordination.group_runtime import GroupRuntime, new_coordinator
 from kshim.coordination.groups.rebalance import SHORTEST_DELAY_MS
 from kshim.network.dispatch import API
@@ -28,7 +28,7 @@ class Groups:
         partitions = broker.cluster.group_metadata_topic.partitions
         journal = LogJournal(broker.log, [partition.partition_no for partition in partitions])
         topics = ClusterTopics(broker.cluster)
-        configs = ClusterGroupConfigs(broker.cluster)
+        configs = ValuesOfGroups(broker.cluster.group_values)
         coordinator = new_coordinator(broker.config, len(partitions), topics=topics, configs=configs)
         self.runtime = GroupRuntime(coordinator, journal, broker.clock)
         self.runtime.start()

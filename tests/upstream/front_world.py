@@ -12,7 +12,9 @@ from twisted.internet.defer import Deferred, fail, succeed
 from kshim.answering.replies import Replies
 from kshim.callers import Client
 from kshim.callers.once import Once
+from kshim.cluster.broker_configs import broker_configs
 from kshim.configs.endpoint import Endpoint
+from kshim.coordination.group_configs import ValuesOfGroups
 from kshim.coordination.group_runtime import GroupRuntime, new_coordinator
 from kshim.coordination.loading import Leader
 from kshim.storage.journal import LogJournal
@@ -24,6 +26,7 @@ from kshim.upstream.confirming import Confirming
 from kshim.upstream.every_topic import EveryTopic
 from kshim.upstream.fellows import Fellow
 from kshim.upstream.front import Front
+from kshim.upstream.group_configs import UpstreamGroupConfigs
 from kshim.upstream.group_topics import GroupTopics
 from kshim.upstream.here import HERE, Here
 from kshim.upstream.indexes import Indexes
@@ -32,12 +35,19 @@ from kshim.upstream.member_topics import MemberTopics
 from kshim.upstream.merged_groups import MergedGroups
 from kshim.upstream.mirror import Mirror
 from kshim.upstream.own_topic import OwnTopic
+from kshim.upstream.soon_after import SoonAfter
 from kshim.upstream.topics import Topics
 from kshim.upstream.upstream_groups import UpstreamGroups
 from kshim.upstream.versions import BrokerVersions
 from schemas.api_key import ApiKey
 from schemas.error_code import ErrorCode
 from schemas.header import RequestHeader
+from schemas.messages.describe_configs import (
+    DescribeConfigsRequest,
+    DescribeConfigsResourceResult,
+    DescribeConfigsResponse,
+    DescribeConfigsResult,
+)
 from schemas.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from schemas.messages.metadata import (
     MetadataRequest,
@@ -139,11 +149,23 @@ class World:
             lambda: self.groups.wanted_topics.has_regexes(),
         )
         seen = GroupTopics(self.topics, self.every, Shards.topic)
-        coordinator = new_coordinator(broker.config, SHARDS, topic_id_of=self.topics.id_of, topics=seen)
+        self.configs = UpstreamGroupConfigs(
+            *(self.describe_configs, broker.clock, broker_configs(broker.config, 0)),
+            lambda: self.groups.wanted_topics.group_ids(),
+            broker.once,
+        )
+        coordinator = new_coordinator(
+            *(broker.config, SHARDS, None, self.topics.id_of, seen), ValuesOfGroups(self.configs.values)
+        )
         self.journal = LogJournal(MemoryStore().log, range(SHARDS)) if before is None else before.journal
         self.groups = GroupRuntime(coordinator, self.journal, broker.clock)
         confirming = Confirming(self.topics)
-        self.member_topics = MemberTopics(self.groups, self.topics, self.every, confirming)
+        self.group_configs: dict[str, dict[str, str]] = {} if before is None else before.group_configs
+        """The configs of groups that are set at the upstream."""
+        self.configs_asked: list[str] = []
+        self.configs_error = ErrorCode.NONE
+        self.member_topics = MemberTopics(self.groups, self.topics, self.every, confirming, self.configs)
+        self.configs.changed = self.groups.group_configs_changed
         self.groups.shards.prepare = self.member_topics.before_serving
         if before is None:
             self.lead()
@@ -185,8 +207,26 @@ class World:
         self.client = Client("/127.0.0.1", Endpoint("127.0.0.1", 51000), ADVERTISED)
         relays: Any = SimpleNamespace(by_client={self.client: self.relay})
         self.front = Front(
-            here, self.brokers, confirming, self.shards, theirs, self.own, relays, self.versions
+            here,
+            self.brokers,
+            confirming,
+            self.shards,
+            theirs,
+            self.own,
+            relays,
+            self.versions,
+            self.changes(),
         )
+
+    def changes(self) -> dict[ApiKey, Any]:
+        """What follows when requests of these APIs pass."""
+        topics = SoonAfter(self.here.clock, self.member_topics.look)
+        configs = SoonAfter(self.here.clock, self.configs.look)
+        return {
+            ApiKey.CREATE_TOPICS: topics.note,
+            ApiKey.CREATE_PARTITIONS: topics.note,
+            ApiKey.INCREMENTAL_ALTER_CONFIGS: configs.note,
+        }
 
     def lead(self) -> None:
         """Begin to lead all shards."""
@@ -221,6 +261,29 @@ class World:
         return tuple(
             MetadataResponsePartition(partition_index=index) for index in range(self.partitions.get(name, 1))
         )
+
+    def describe_configs(self, request: DescribeConfigsRequest) -> Deferred[DescribeConfigsResponse]:
+        if self.is_down:
+            return fail(LinkError("down"))
+        results = []
+        for asked in request.resources:
+            self.configs_asked.append(asked.resource_name)
+            given = {"consumer.session.timeout.ms": ("45000", 5)} | {
+                name: (text, 8) for name, text in self.group_configs.get(asked.resource_name, {}).items()
+            }
+            configs = tuple(
+                DescribeConfigsResourceResult(name=name, value=text, config_source=source)
+                for name, (text, source) in given.items()
+            )
+            results.append(
+                DescribeConfigsResult(
+                    error_code=self.configs_error,
+                    resource_type=asked.resource_type,
+                    resource_name=asked.resource_name,
+                    configs=() if self.configs_error else configs,
+                )
+            )
+        return succeed(DescribeConfigsResponse(results=tuple(results)))
 
     async def link_to_upstream(self) -> Any:
         """A link on which all topics can be asked for."""

@@ -10,6 +10,7 @@ import pytest
 from kshim.coordination.loading import Leader
 from kshim.upstream.here import HERE
 from kshim.upstream.member_topics import AGAIN_S
+from kshim.upstream.soon_after import AFTER_S
 from kshim.upstream.topics import ABSENT_S, LOOK_S
 from schemas.api_key import ApiKey
 from schemas.consumer_protocol import (
@@ -23,7 +24,11 @@ from schemas.consumer_protocol import (
 from schemas.error_code import ErrorCode
 from schemas.messages.consumer_group_describe import ConsumerGroupDescribeRequest
 from schemas.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest, TopicPartitions
+from schemas.messages.create_partitions import CreatePartitionsRequest
+from schemas.messages.create_topics import CreateTopicsRequest
+from schemas.messages.delete_groups import DeleteGroupsRequest
 from schemas.messages.describe_groups import DescribeGroupsRequest
+from schemas.messages.incremental_alter_configs import IncrementalAlterConfigsRequest
 from schemas.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from schemas.messages.list_groups import ListGroupsRequest
 from schemas.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
@@ -73,13 +78,8 @@ class Members(World):
     def beat(self, member_id: str, epoch: int, *names: str, **fields: Any) -> Any:
         """The answer to a heartbeat. names: the topics to which the member subscribes."""
         joins: dict[str, Any] = {"rebalance_timeout_ms": 60_000, "topic_partitions": ()} if names else {}
-        request = ConsumerGroupHeartbeatRequest(
-            group_id=G,
-            member_id=member_id,
-            member_epoch=epoch,
-            subscribed_topic_names=names or None,
-            **joins | fields,
-        )
+        asked = {"group_id": G, "subscribed_topic_names": names or None} | joins | fields
+        request = ConsumerGroupHeartbeatRequest(member_id=member_id, member_epoch=epoch, **asked)
         return self.request(ApiKey.CONSUMER_GROUP_HEARTBEAT, 1, request)
 
     def join(self, member_id: str, *names: str) -> dict[UUID, tuple[int, ...]]:
@@ -194,6 +194,99 @@ def test_a_deleted_topic_is_taken_away_after_two_looks(world: Members) -> None:
     world.pass_s(LOOK_S)
     assert had(world.beat("m", epoch)) == {A: (0, 1, 2)}
     world.topics.stop()
+
+
+def test_what_a_client_changes_through_kshim_is_noticed_soon(world: Members) -> None:
+    epoch = world.beat("m", 0, "a", "c").member_epoch
+    world.send(ApiKey.CREATE_PARTITIONS, 3, CreatePartitionsRequest())
+    world.partitions["a"] = 4
+    world.upstream_topics["c"] = UUID(int=12)
+    world.pass_s(AFTER_S[-1])
+    answer = world.beat("m", epoch)
+    assert had(answer) == {A: (0, 1, 2, 3), UUID(int=12): (0,)}
+
+
+def test_looks_soon_after_a_request_take_no_topic_away(world: Members) -> None:
+    """A broker that is behind may answer several of them."""
+    epoch = world.beat("m", 0, "a", "b").member_epoch
+    world.send(ApiKey.CREATE_TOPICS, 7, CreateTopicsRequest())
+    del world.upstream_topics["b"]
+    for _ in AFTER_S:
+        world.pass_s(AFTER_S[-1])
+    answer = world.beat("m", epoch)
+    assert (answer.member_epoch, answer.assignment) == (epoch, None)
+
+
+# ---- configs of groups
+
+INTERVAL = "consumer.heartbeat.interval.ms"
+SESSION = "consumer.session.timeout.ms"
+
+
+def test_the_upstream_s_configs_of_a_group_count(world: Members) -> None:
+    world.group_configs[G] = {INTERVAL: "7000", SESSION: "50000"}
+    assert world.beat("m", 0, "a").heartbeat_interval_ms == 7000
+    (member,) = world.groups.see(G).members
+    assert member.session_timeout_ms == 50_000
+    assert world.beat("m", 0, "a", group_id="other").heartbeat_interval_ms == 5000
+
+
+def test_a_config_that_is_changed_through_kshim_counts_soon(world: Members) -> None:
+    epoch = world.beat("m", 0, "a").member_epoch
+    world.group_configs[G] = {INTERVAL: "7000"}
+    world.send(ApiKey.INCREMENTAL_ALTER_CONFIGS, 1, IncrementalAlterConfigsRequest())
+    world.pass_s(AFTER_S[-1])
+    assert world.beat("m", epoch).heartbeat_interval_ms == 7000
+    del world.group_configs[G]
+    world.send(ApiKey.INCREMENTAL_ALTER_CONFIGS, 1, IncrementalAlterConfigsRequest())
+    world.pass_s(AFTER_S[-1])
+    assert world.beat("m", epoch).heartbeat_interval_ms == 5000
+
+
+def test_a_config_that_is_changed_at_the_upstream_counts_within_a_look(world: Members) -> None:
+    world.configs.start()
+    epoch = world.beat("m", 0, "a").member_epoch
+    world.group_configs[G] = {INTERVAL: "7000"}
+    world.pass_s(LOOK_S)
+    assert world.beat("m", epoch).heartbeat_interval_ms == 7000
+    world.configs.stop()
+
+
+def test_configs_of_groups_count_after_a_takeover(world: Members) -> None:
+    world.group_configs[G] = {SESSION: "50000"}
+    world.beat("m", 0, "a")
+    successor = world.successor()
+    successor.lead()
+    successor.pass_s(0)
+    (member,) = successor.groups.see(G).members
+    assert member.session_timeout_ms == 50_000
+
+
+def test_each_group_is_asked_for_once_and_forgotten_when_it_is_gone(world: Members) -> None:
+    for number in range(3):
+        world.beat(f"m{number}", 0, "a")
+        world.pass_s(STALE_S)
+    assert world.configs_asked == [G]
+    for number in range(3):
+        world.beat(f"m{number}", -1)
+    world.request(ApiKey.DELETE_GROUPS, 2, DeleteGroupsRequest(groups_names=(G,)))
+    world.configs.start()
+    world.pass_s(LOOK_S)
+    assert not world.configs.is_known(G)
+    world.configs.stop()
+
+
+@pytest.mark.parametrize(
+    ("error", "lines"),
+    [(ErrorCode.INVALID_REQUEST, 0), (ErrorCode.GROUP_AUTHORIZATION_FAILED, 1)],
+)
+def test_an_upstream_that_does_not_describe_configs_of_groups(
+    world: Members, caplog: pytest.LogCaptureFixture, error: ErrorCode, lines: int
+) -> None:
+    """It is older than Kafka 4.0, or does not let kshim read them."""
+    world.configs_error = error
+    assert world.beat("m", 0, "a").heartbeat_interval_ms == 5000
+    assert len([each for each in caplog.messages if "configs of group" in each]) == lines
 
 
 # ---- regular expressions

@@ -1,8 +1,8 @@
-"""Names the topics that consumer groups need, for a cluster that has to be asked for its topics."""
+"""Names consumer groups, and the topics that they need, for a cluster that has to be asked about both."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from itertools import chain
 from typing import NamedTuple
 
@@ -12,8 +12,9 @@ from schemas.internal_topics.group_metadata_log import TopicId
 
 
 class WantedByShard(NamedTuple):
-    """The topics that the consumer groups of one shard need."""
+    """The consumer groups of one shard, and the topics that they need."""
 
+    group_ids: Sequence[str]
     names: Set[str]
     """Those that members subscribe to."""
     held: Mapping[TopicId, int]
@@ -41,7 +42,7 @@ class WantedTopics:
                 for topic_id, of_topic in partitions.items():
                     held[topic_id] = max((held.get(topic_id, 0), *of_topic))
         has_regexes = any(group.subscriptions.regexes for group in store.groups.values())
-        return WantedByShard(set(store.topics()), held, has_regexes)
+        return WantedByShard(tuple(store.groups), set(store.topics()), held, has_regexes)
 
     def names(self) -> set[str]:
         """All topics that members subscribe to."""
@@ -58,6 +59,10 @@ class WantedTopics:
             for shard in self._served()
             for group in shard.consumer.groups.values()
         )
+
+    def group_ids(self) -> Iterator[str]:
+        """All consumer groups."""
+        return (group_id for shard in self._served() for group_id in shard.consumer.groups)
 
     def is_consumer_group(self, group_id: str) -> bool:
         """True if there is a consumer group with that id."""

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from kshim.cluster import Cluster
+from collections.abc import Callable
+
+from kshim.cluster.group_configs import GroupValues
 from kshim.coordination.groups.settings import WAITING_INTERVAL_MS
 
 
-class ClusterGroupConfigs:
-    """Implements `GroupConfigs` over the local cluster."""
+class ValuesOfGroups:
+    """Implements `GroupConfigs` over a function that returns a group's values."""
 
-    def __init__(self, cluster: Cluster) -> None:
-        self._values = cluster.group_values
+    def __init__(self, values: Callable[[str], GroupValues]) -> None:
+        self._values = values
 
     def session_timeout_ms(self, group_id: str) -> int:
         """See `GroupConfigs`."""

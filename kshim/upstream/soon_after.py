@@ -1,0 +1,53 @@
+"""Looks at the upstream soon after a client has asked it, through kshim, to change something.
+
+What is changed at the upstream itself is noticed by the looks of every half a minute.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+
+from twisted.internet.defer import Deferred
+from twisted.python.failure import Failure
+
+from kshim.storage.clock import Timer, TimerClock
+from kshim.upstream.link import LinkError
+
+logger = logging.getLogger(__name__)
+
+AFTER_S = (0.3, 1.5, 5.0)
+"""When to look, after the last request: the upstream takes a moment, and its brokers may be behind."""
+
+
+class SoonAfter:
+    """Looks as often as AFTER_S says."""
+
+    def __init__(self, clock: TimerClock, look: Callable[[], Awaitable[None]]) -> None:
+        """look: raises LinkError."""
+        self._clock = clock
+        self._look = look
+        self._timers: Sequence[Timer] = ()
+
+    def note(self) -> None:
+        """Look soon, because a client is changing something."""
+        self.stop()
+        self._timers = [self._clock.callLater(each, self._begin) for each in AFTER_S]
+
+    def stop(self) -> None:
+        """Look no more."""
+        for timer in self._timers:
+            if timer.active():
+                timer.cancel()
+        self._timers = ()
+
+    def _begin(self) -> None:
+        Deferred.fromCoroutine(self._look_now()).addErrback(_not_now)
+
+    async def _look_now(self) -> None:
+        await self._look()
+
+
+def _not_now(failure: Failure) -> None:
+    failure.trap(LinkError)
+    logger.debug("the upstream was not looked at: %s", failure.value)
