@@ -56,6 +56,8 @@ class StoredRecords:
                 state.replay((record,), producer)
                 names[key[:-4]] = (it.group, it.topic)
             elif isinstance(it, GroupMetadataKey):
+                if record.value is not None:  # written by a server that does not know consumer groups
+                    state.consumer.discard(it.group)
                 state.replay((record,), producer)
             else:
                 assert not isinstance(record.value, GroupMetadataValue | OffsetCommitValue)

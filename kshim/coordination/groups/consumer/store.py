@@ -47,6 +47,13 @@ class ConsumerGroups:
         except (OutOfOrder, StillOwned) as fault:
             raise MalformedMessage(str(fault), api=type(key).__name__, version=0) from fault
 
+    def discard(self, group_id: str) -> None:
+        """Forget a group, if it exists: a classic group has taken its place."""
+        group = self.groups.pop(group_id, None)
+        if group is not None:
+            for topic in group.subscribed_topics():
+                self._watch(group_id, topic, False)
+
     def topics(self) -> Set[str]:
         """The topics that groups subscribe to."""
         return self._by_topic.keys()

@@ -233,3 +233,26 @@ def test_a_store_forgets_a_deleted_group() -> None:
     for key in (CURRENT, MEMBER, TARGET, GROUP):
         store.load(key, None)
     assert (store.groups, store.subscribed_to("foo")) == ({}, [])
+
+
+def test_a_classic_group_takes_the_place_of_a_consumer_group_whose_records_are_left() -> None:
+    """A server that does not know the protocol has led the shard meanwhile. As in Kafka, the last record
+    counts.
+    """
+    classic = GroupMetadataValue(
+        protocol_type="consumer",
+        generation=1,
+        protocol="range",
+        leader="c",
+        current_state_timestamp=0,
+        members=(MemberMetadata(member_id="c"),),
+    )
+    state = read((MEMBER, WHOLE.to_metadata()), (GroupMetadataKey(group=G), classic))
+    assert (list(state.groups), list(state.consumer.groups), set(state.consumer.topics())) == ([G], [], set())
+    again = (GroupMetadataKey(group=G), None), (MEMBER, WHOLE.to_metadata())
+    state = read((MEMBER, WHOLE.to_metadata()), (GroupMetadataKey(group=G), classic), *again)
+    assert (list(state.groups), list(state.consumer.groups), set(state.consumer.topics())) == (
+        [],
+        [G],
+        {"foo"},
+    )
