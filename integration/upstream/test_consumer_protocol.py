@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import signal
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +20,19 @@ from integration.support.clients import Admin
 from integration.support.server import Server
 from integration.support.story import LIBRDKAFKA, Story, telling
 from integration.upstream.committer import Committer
+from kshim.testing.wire import Wire
 from kshim.upstream.topics import LOOK_S
+from schemas.error_code import ErrorCode
+from schemas.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
+from schemas.messages.incremental_alter_configs import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
 
 PARTITIONS = 6
+GROUP = 32
+"""The type of resource."""
 SHARED_S = 90
 NOTICED_S = 2 * LOOK_S + 60
 
@@ -163,6 +174,37 @@ def test_apache_s_tool_describes_a_group_of_the_consumer_protocol(
     status, listed = run_to_end(class_path, *command, "--list", "--state")
     assert f"group-{topic}" in listed
     consumer.close()
+
+
+def test_a_config_of_a_group_is_kept_by_the_upstream_and_obeyed_here(
+    kafka: Server, kshim: Server, topic: str
+) -> None:
+    """It is set through kshim, and then at the upstream itself."""
+    group_id = f"group-{topic}"
+
+    def interval_ms() -> int:
+        answer = wire.ask(1, replace(join, member_epoch=epoch))
+        assert answer.error_code == ErrorCode.NONE
+        return int(answer.heartbeat_interval_ms)
+
+    with Wire(kshim.host, kshim.port) as wire, Wire(kafka.host, kafka.port) as there:
+        join = ConsumerGroupHeartbeatRequest(
+            group_id=group_id, member_id="m", rebalance_timeout_ms=60_000, subscribed_topic_names=(topic,)
+        )
+
+        def joined() -> Any:
+            answer = wire.ask(1, replace(join, topic_partitions=()))
+            return None if answer.error_code else answer
+
+        answer = wait_until(joined, SHARED_S, "the coordinator serves the group")
+        assert answer.heartbeat_interval_ms == 5_000
+        epoch = answer.member_epoch
+        for asked, value_ms in ((wire, 7_000), (there, 9_000)):
+            config = AlterableConfig(name="consumer.heartbeat.interval.ms", value=str(value_ms))
+            resource = AlterConfigsResource(resource_type=GROUP, resource_name=group_id, configs=(config,))
+            (altered,) = asked.ask(1, IncrementalAlterConfigsRequest(resources=(resource,))).responses
+            assert altered.error_code == ErrorCode.NONE, altered
+            wait_until(lambda value_ms=value_ms: interval_ms() == value_ms, NOTICED_S, f"{value_ms} ms")
 
 
 # ---- three kshim
