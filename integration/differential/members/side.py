@@ -17,13 +17,22 @@ from schemas.consumer_protocol import (
     encode_assignment,
     encode_subscription,
 )
+from schemas.messages.consumer_group_describe import ConsumerGroupDescribeRequest
 from schemas.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest, TopicPartitions
+from schemas.messages.delete_groups import DeleteGroupsRequest
+from schemas.messages.describe_groups import DescribeGroupsRequest
 from schemas.messages.heartbeat import HeartbeatRequest
 from schemas.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
+from schemas.messages.list_groups import ListGroupsRequest
 from schemas.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
+)
+from schemas.messages.offset_fetch import (
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    OffsetFetchRequestTopics,
 )
 from schemas.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 from schemas.registry import decode_response
@@ -74,12 +83,58 @@ class Side:
         )
         return answer.error_code, answer.error_message, answer.member_epoch, answer.heartbeat_interval_ms, has
 
-    def commit(self, topic: str, index: int, **fields: Any) -> Said:
+    def commit(self, topic: str, index: int, offset: int, **fields: Any) -> Said:
         """Commit one offset."""
-        partition = OffsetCommitRequestPartition(partition_index=index, committed_offset=1)
+        partition = OffsetCommitRequestPartition(partition_index=index, committed_offset=offset)
         topics = (OffsetCommitRequestTopic(name=topic, partitions=(partition,)),)
         answer = self.ask(9, OffsetCommitRequest(topics=topics, **fields))
         return (answer.topics[0].partitions[0].error_code,)
+
+    def fetch(self, topic: str, index: int, **fields: Any) -> Said:
+        """Fetch one offset."""
+        topics = (OffsetFetchRequestTopics(name=topic, partition_indexes=(index,)),)
+        request = OffsetFetchRequest(groups=(OffsetFetchRequestGroup(topics=topics, **fields),))
+        (answer,) = self.ask(9, request).groups
+        offsets = [each.committed_offset for found in answer.topics for each in found.partitions]
+        return answer.error_code, offsets
+
+    def describe(self, group_id: str) -> Said:
+        """The group as both APIs describe it."""
+        (consumer,) = self.ask(1, ConsumerGroupDescribeRequest(group_ids=(group_id,))).groups
+        (classic,) = self.ask(6, DescribeGroupsRequest(groups=(group_id,))).groups
+        names = {member_id: name for name, member_id in self.member_ids.items()}
+        members = (
+            (
+                names.get(each.member_id, each.member_id),
+                each.member_type,
+                each.instance_id,
+                each.member_epoch,
+                sorted(each.subscribed_topic_names),
+                each.subscribed_topic_regex,
+                _partitions(each.assignment),
+                _partitions(each.target_assignment),
+            )
+            for each in consumer.members
+        )
+        return (
+            (consumer.error_code, consumer.group_state, consumer.group_epoch, consumer.assignment_epoch),
+            sorted(members, key=repr),
+            (classic.error_code, classic.group_state, classic.protocol_data, len(classic.members)),
+        )
+
+    def listed(self, group_id: str, states: tuple[str, ...], types: tuple[str, ...]) -> Said:
+        """The group in a list, if it passes the filters."""
+        answer = self.ask(5, ListGroupsRequest(states_filter=states, types_filter=types))
+        return tuple(
+            (each.protocol_type, each.group_state, each.group_type)
+            for each in answer.groups
+            if each.group_id == group_id
+        )
+
+    def delete(self, group_id: str) -> Said:
+        """Delete the group, if it is empty."""
+        (answer,) = self.ask(2, DeleteGroupsRequest(groups_names=(group_id,))).results
+        return (answer.error_code,)
 
     def join(
         self, member: str, version: int, topics: Collection[str], owned: Partitions, **fields: Any
@@ -135,3 +190,7 @@ class Side:
             **fields,
         )
         return (self.ask(4, request).error_code,)
+
+
+def _partitions(assignment: Any) -> list[tuple[str, list[int]]]:
+    return sorted((each.topic_name, sorted(each.partitions)) for each in assignment.topic_partitions)
