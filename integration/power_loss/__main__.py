@@ -10,11 +10,12 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
+from integration.power_loss import members
 from integration.power_loss.disk import possible_files
 from integration.power_loss.trace import OPTIONS, events
 from integration.support.clients import new_producer
@@ -75,12 +76,17 @@ def produce(bootstrap: str, topic: str, records: int, seed: int) -> Acknowledged
     return acknowledged
 
 
-def verify(file: Path, topic: str, wanted: Iterable[tuple[int, int]]) -> None:
+def verify(
+    file: Path, topic: str, wanted: Iterable[tuple[int, int]], of_members: Collection[members.Kept]
+) -> None:
     """Raises Broken."""
     with Stored(file.parent) as stored:
         found = walk(stored, lambda size: None)
+        lost = members.missing(stored, topic, of_members)
     if found.faults:
         raise Broken("\n".join(map(str, found.faults)))
+    if lost:
+        raise Broken(lost)
     ends = {each.index: each.end for each in found.partitions if each.topic == topic}
     for partition, offset in wanted:
         if ends[partition] <= offset:
@@ -116,8 +122,9 @@ def nothing_deleted(server: Server, topic: str) -> Iterator[None]:
     thread.join()
 
 
-def run(directory: Path, records: int, seed: int, failing: int = 0) -> tuple[int, int]:
-    """Returns how many records were acknowledged, and how many files were checked. Raises Broken.
+def run(directory: Path, records: int, seed: int, failing: int = 0) -> tuple[int, int, int]:
+    """Returns how many records were acknowledged, how many epochs and offsets of a group, and how many files
+    were checked. Raises Broken.
 
     failing: the number of the sync that fails; a server that does not start then has acknowledged nothing.
     """
@@ -132,24 +139,37 @@ def run(directory: Path, records: int, seed: int, failing: int = 0) -> tuple[int
         server.start()
     except AssertionError:
         if failing and "Input/output error" in server.report():
-            return 0, 0
+            return 0, 0, 0
         raise
     first = new_producer(server.bootstrap)
     for partition in range(PARTITIONS):
         first.send(topic, b"", partition=partition).get(TIMEOUT_S)
     first.close()
-    with nothing_deleted(server, topic):
+    with (
+        nothing_deleted(server, topic),
+        members.members_at_work(server.host, server.port, topic, seed) as group,
+    ):
         acknowledged = produce(server.bootstrap, topic, records, seed)
     os.kill(int((data_dir / LOCK_FILE).read_text()), signal.SIGTERM)
     server.wait()
     looked_at = look(
-        directory, topic, acknowledged, random.Random(seed), FILES_OF_FAILED if failing else None
+        directory,
+        topic,
+        acknowledged,
+        group.acknowledged,
+        random.Random(seed),
+        FILES_OF_FAILED if failing else None,
     )
-    return len(acknowledged), looked_at
+    return len(acknowledged), len(group.acknowledged), looked_at
 
 
 def look(
-    directory: Path, topic: str, acknowledged: Acknowledged, chance: random.Random, most: int | None
+    directory: Path,
+    topic: str,
+    acknowledged: Acknowledged,
+    of_members: Collection[members.Kept],
+    chance: random.Random,
+    most: int | None,
 ) -> int:
     """Verify the files that the disk may have held after the first record was acknowledged: all of them, or
     `most` of them by chance, and the last. Returns how many that were. Raises Broken.
@@ -164,7 +184,7 @@ def look(
         for at_s, content in chosen if most is None else sample(chosen, most, chance):
             copy.write_bytes(content)
             wanted = [(partition, offset) for then_s, partition, offset in acknowledged if then_s < at_s]
-            verify(copy, topic, wanted)
+            verify(copy, topic, wanted, [each for each in of_members if each.at_s < at_s])
             looked_at += 1
     return looked_at
 
@@ -193,7 +213,7 @@ def main() -> int:
         help="let the first sync of a server fail, the second of another, and so on up to the Nth",
     )
     arguments = parser.parse_args()
-    acknowledged = looked_at = 0
+    totals = [0, 0, 0]
     for failing in range(1, arguments.fail_syncs + 1) or (0,):
         with tempfile.TemporaryDirectory(prefix="kshim-power-") as directory:
             try:
@@ -201,8 +221,12 @@ def main() -> int:
             except Broken as broken:
                 print(f"BROKEN, with seed {arguments.seed}, sync {failing} failed: {broken}")
                 return 1
-        acknowledged, looked_at = acknowledged + found[0], looked_at + found[1]
-    print(f"{acknowledged} records acknowledged; {looked_at} losses of power, and not one of them was lost")
+        totals = [one + other for one, other in zip(totals, found, strict=True)]
+    of_records, of_group, looked_at = totals
+    print(
+        f"{of_records} records, and {of_group} epochs and offsets of a group acknowledged; "
+        f"{looked_at} losses of power, and not one of them was lost"
+    )
     return 0
 
 
