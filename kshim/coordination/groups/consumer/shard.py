@@ -85,10 +85,15 @@ class ConsumerShard:
     # ---- loading and unloading
 
     def finish_load(self, draft: Draft) -> None:
-        """Give each member a session, and time to give up what it has still to give up."""
+        """Give each member a session, and time to give up what it has still to give up. Compute a target that
+        was due; and look at the topics of a group that has only classic members, whose heartbeats do not.
+        """
         for group in self.groups.values():
             it = self._writing(draft, group)
             session_ms = self._environment.configs.session_timeout_ms(group.group_id)
+            assign_later(it)
+            if group.members and group.subscriptions.classic_members == len(group.members):
+                it.arm(TimerKind.TARGET, "", 0)
             for member in group.members.values():
                 it.arm(TimerKind.SESSION, member.member_id, session_ms)
                 if member.state is MemberState.UNREVOKED_PARTITIONS:

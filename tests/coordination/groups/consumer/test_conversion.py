@@ -347,6 +347,27 @@ class TestDowngrades:
         assert world.group().state == "Assigning"
         assert world.classic_groups == {}
 
+    def test_a_target_that_was_due_is_computed_after_a_restart(self) -> None:
+        world, old = mixed()
+        world.settings = world.settings.__class__(group_consumer_migration_policy=MigrationPolicy.UPGRADE)
+        world.reload()
+        world.heartbeat("m", -1)
+        world.reload()
+        world.advance()
+        assert world.group().assignment_epoch == world.group().epoch
+        assert set(world.group().targets[old][FOO]) == set(range(6))
+
+    def test_classic_members_get_partitions_that_came_while_the_server_was_down(self) -> None:
+        world, old = mixed()
+        world.settings = world.settings.__class__(group_consumer_migration_policy=MigrationPolicy.UPGRADE)
+        world.reload()
+        world.heartbeat("m", -1)
+        world.advance()
+        world.topics.put("foo", 7)
+        world.reload()
+        world.advance()
+        assert set(world.group().targets[old][FOO]) == set(range(7))
+
     def test_134_not_a_group_that_is_too_large(self) -> None:
         world, old = mixed()
         world.settings = world.settings.__class__(group_max_size=0)
