@@ -227,6 +227,20 @@ def test_two_programs_with_one_instance_id(served: Served) -> None:
         second.close()
 
 
+def test_two_programs_with_one_instance_id_in_a_classic_group(served: Served) -> None:
+    """The second one takes the place of the first one, which lives, so it did not just come back."""
+    first = Consumer(served.settings("first", "instance", "classic"))
+    first.subscribe([served.topic])
+    wait_until(lambda: (first.poll(0.1), len(first.assignment()) == 4)[1], TIMEOUT_S, "all partitions")
+    with served.polled("second", "instance", "classic"):
+        line = "two live members use group.instance.id instance: "
+        wait_until(said(served, line), TIMEOUT_S, served.log)
+        printed = served.run("why", served.group)
+        assert "(client second at 127.0.0.1) took the place of " in printed
+        assert "(client first at 127.0.0.1), which is fenced; " in printed
+    first.close()
+
+
 def test_members_are_expired_and_removed_and_join_again(pair: Served) -> None:
     kshim, group = pair.kshim, pair.group
     first = next(each for each in kshim.describe_group(group).members if each.client_id == "first")

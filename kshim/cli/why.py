@@ -16,7 +16,7 @@ from kshim.cli.tables import print_table
 from kshim.cli.timeline import timeline
 from kshim.coordination.groups.rebalance_record import Who
 from kshim.recorder.naming import short_names
-from kshim.recorder.story import listed, partitions, seconds
+from kshim.recorder.story import NOTICEABLE_MS, listed, partitions, seconds
 
 if TYPE_CHECKING:
     from kshim.control.recorder import Reasons
@@ -146,12 +146,24 @@ def _print_rows(rebalances: Sequence[ShownRebalance]) -> None:
             seconds(each["ended_ms"] - each["began_ms"]) + ("" if each["completed_ms"] else " (gave way)"),
             each["cause"],
             listed((_name(each, member_id) for member_id in each["members_at_cause"]), most=2),
+            _slowest(each),
             str(len([moved for moved in each["moved"] if moved["from"]])),
         )
         for each in rebalances
     ]
     unit = "Epoch" if all(each.get("is_of_consumers") for each in rebalances) else "Generation"
-    print_table((unit, "Began", "Took", "Because", "Who", "Moved"), rows)
+    print_table((unit, "Began", "Took", "Because", "Who", "Slowest", "Moved"), rows)
+
+
+def _slowest(rebalance: ShownRebalance) -> str:
+    """The member that took longest to join, or to give up partitions, after it had heard of the rebalance."""
+    took = [
+        (each["joined_ms"] - each["notified_ms"], each["name"])
+        for each in rebalance["members"]
+        if each["joined_ms"] is not None and each["notified_ms"] is not None
+    ]
+    took_ms, name = max(took, default=(0, ""))
+    return f"{name}, {seconds(took_ms)}" if took_ms >= NOTICEABLE_MS else ""
 
 
 def _print(rebalance: ShownRebalance) -> None:

@@ -15,7 +15,7 @@ WINDOW_MS = 600_000
 RESTLESS = 0.1
 """A group flaps if it rebalances for a larger share of the time."""
 SLOW_MS = 1_000
-"""A client is called slow if the others have waited for it longer than this in all."""
+"""A client is called slow if it took longer than this in all."""
 DIES_AGAIN = 2
 """A client is called a zombie if so many of its sessions have expired: it starts again, or freezes, and dies
 again.
@@ -30,7 +30,7 @@ class Scores(TypedDict):
     rebalancing: float
     """The share of that time that they took, from 0 to 1."""
     slowest: str | None
-    """The client that the others waited for longest in all."""
+    """The client that took longest, in all, to join or to give up partitions after it had heard of it."""
     slowest_ms: int
     zombies: Mapping[str, int]
     """The number of sessions that have expired, by client."""
@@ -45,8 +45,8 @@ def scores(rebalances: Sequence[Rebalance], now_ms: int) -> Scores:
     for rebalance in rebalances:
         joined = [part for part in rebalance.parts.values() if part.joined_ms != NEVER_MS]
         if len(joined) > 1 or (joined and rebalance.is_of_consumers):
-            last = max(joined, key=lambda part: part.joined_ms)
-            waited_ms[_name(last)] += last.joined_ms - rebalance.began_ms
+            last = max(joined, key=_took_ms)
+            waited_ms[_name(last)] += _took_ms(last)
         expired.update(_name(part) for part in rebalance.parts.values() if part.gone is Gone.EXPIRED)
     slowest = waited_ms.most_common(1)
     return {
@@ -66,6 +66,13 @@ def remarks(scores: Scores) -> list[str]:
     if scores["slowest_ms"] > SLOW_MS:
         found.append(f"slowest: {scores['slowest']}, {seconds(scores['slowest_ms'])} in all")
     return found + [f"{name} died {times} times" for name, times in scores["zombies"].items()]
+
+
+def _took_ms(part: Part) -> int:
+    """How long a member took after it had heard of the rebalance. If no heartbeat was due, that is not its
+    fault.
+    """
+    return 0 if part.notified_ms == NEVER_MS else max(part.joined_ms - part.notified_ms, 0)
 
 
 def _name(part: Part) -> str:

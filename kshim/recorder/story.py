@@ -18,6 +18,7 @@ GONE = {
     Gone.LEFT: "left",
     Gone.REMOVED: "was removed by an administrator",
     Gone.EXPIRED: "was not heard of any more, and its session expired",
+    Gone.ENDED: "was removed as if its session had expired",
     Gone.EVICTED: "did not join before the rebalance timeout, and was removed",
     Gone.SILENT: "did not send SyncGroup before the rebalance timeout, and was removed",
     Gone.UNREVOKED: "did not give up partitions before the rebalance timeout, and was removed",
@@ -115,8 +116,11 @@ def _waiting(rebalance: Rebalance, names: Mapping[str, str]) -> Iterator[str]:
     if evicted:
         missed = listed(names[part.who.member_id] for part in evicted)
         yield f"The others waited {seconds(more_ms)} more for {missed}."
+    elif rebalance.delay_ms:
+        name = f"group.initial.rebalance.delay.ms={rebalance.delay_ms}"
+        yield f"The new group waited {seconds(more_ms)} more for others ({name})."
     elif not any(part.before for part in rebalance.parts.values()):
-        yield (f"The new group waited {seconds(more_ms)} more for others (group.initial.rebalance.delay.ms).")
+        yield f"The join phase ended {seconds(more_ms)} later, as the server was busy."
     else:
         yield f"They waited {seconds(more_ms)} more for a member that was given an id, and did not come back."
 

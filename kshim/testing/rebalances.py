@@ -29,7 +29,7 @@ class Role(NamedTuple):
     member_id: str
     group_instance_id: str | None
     gone: str | None
-    """Why it is no longer a member: "left", "removed", "expired", "evicted", "silent", "unrevoked",
+    """Why it is no longer a member: "left", "removed", "expired", "ended", "evicted", "silent", "unrevoked",
     "replaced" or "refused"; None if it still is one.
     """
     joined_ms: int | None

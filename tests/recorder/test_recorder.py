@@ -149,20 +149,27 @@ def test_members_have_the_shortest_name_that_is_their_own(members: list[Who], na
 
 
 def test_scores() -> None:
-    def part(name: str, joined_ms: int = -1, gone: Gone | None = None) -> Part:
-        return Part(Who(f"{name}-1", name, "/10.0.0.1"), joined_ms=joined_ms, gone=gone)
+    def part(name: str, joined_ms: int = -1, gone: Gone | None = None, heard_ms: int = -1) -> Part:
+        who = Who(f"{name}-1", name, "/10.0.0.1")
+        return Part(who, notified_ms=heard_ms, joined_ms=joined_ms, gone=gone)
 
     now_ms = 10 * WINDOW_MS
-    old = rebalance(parts=[part("a", 5), part("b", 40), part("z", gone=Gone.EXPIRED)])
+    old = rebalance(
+        parts=[part("a", 5, heard_ms=0), part("b", 40, heard_ms=38), part("z", gone=Gone.EXPIRED)]
+    )
     new = rebalance(
-        parts=[part("a", now_ms - 100), part("b", now_ms - 5), part("z", gone=Gone.EXPIRED)],
+        parts=[
+            part("a", now_ms - 60, heard_ms=now_ms - 100),
+            part("b", now_ms - 5, heard_ms=now_ms - 6),  # its heartbeat was not due before
+            part("z", gone=Gone.EXPIRED),
+        ],
         began_ms=now_ms - 100,
     )
     assert scores([old, new], now_ms) == {
         "rebalances": 1,
         "rebalancing": round(100 / WINDOW_MS, 4),
-        "slowest": "b at 10.0.0.1",
-        "slowest_ms": 135,
+        "slowest": "a at 10.0.0.1",
+        "slowest_ms": 45,
         "zombies": {"z at 10.0.0.1": 2},
     }
     assert scores([], now_ms)["slowest"] is None

@@ -8,6 +8,7 @@ import pytest
 
 from kshim.cli.timeline import LEGEND, timeline
 from kshim.coordination.groups.rebalance_record import Who
+from kshim.coordination.groups.steering_requests import ExpireMember
 from kshim.recorder.naming import short_names
 from kshim.recorder.shown import shown_in_turn
 from kshim.recorder.story import listed, partitions, seconds
@@ -51,8 +52,32 @@ def test_a_new_group_that_waits_for_others() -> None:
     history.sleep(10_000)
     all_sync({client: (0,)})
     assert story(history)[2] == (
-        "The new group waited 3.000 s more for others (group.initial.rebalance.delay.ms)."
+        "The new group waited 3.000 s more for others (group.initial.rebalance.delay.ms=3000)."
     )
+
+
+def test_a_new_group_that_does_not_wait_for_others(history: History) -> None:
+    """The timer of its join phase is late, and no setting is to blame."""
+    client = consumer(history, "a")
+    client.enter()
+    history.now_ms += 200
+    history.sleep(0)
+    all_sync({client: (0,)})
+    assert story(history)[2] == "The join phase ended 0.200 s later, as the server was busy."
+
+
+def test_an_administrator_ends_a_session(history: History) -> None:
+    a, b = consumer(history, "a"), consumer(history, "b")
+    rebalance(history, {a: (0,)})
+    rebalance(history, {b: (1,), a: (0,)})
+    history.ask(ExpireMember(history.group().group_id, b.member_id))
+    rebalance(history, {a: (0, 1)})
+    told = story(history)
+    assert told[:2] == [
+        "The group rebalanced because a member's session expired (an administrator asked for it): "
+        "b (client at 127.0.0.1).",
+        "b was removed as if its session had expired.",
+    ]
 
 
 def test_a_member_that_hears_late_and_one_that_works_on(history: History) -> None:

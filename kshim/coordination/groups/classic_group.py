@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from kshim.coordination.groups.member import Member
 from kshim.coordination.groups.offered import SEPARATOR, Offered, Protocols, split_names
 from kshim.coordination.groups.rebalance_record import Departed, Rebalance
+from kshim.coordination.groups.replaced import Replaced
 from kshim.coordination.groups.states import TRANSITIONS, State
 from kshim.coordination.groups.subscriptions import topics_of
 from kshim.coordination.java import in_order_of_a_hash_map, string_hash
@@ -63,6 +64,7 @@ class ClassicGroup:
     rebalance: Rebalance | None = None
     """The rebalance under way and why it started."""
     departed: Departed = field(default_factory=Departed)
+    replaced: Replaced = field(default_factory=Replaced)
     joined_ms: int = 0
     """When the last join phase ended."""
     loaded_ms: int | None = None

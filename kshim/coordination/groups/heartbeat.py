@@ -14,6 +14,7 @@ from kshim.coordination.groups.draft import Draft
 from kshim.coordination.groups.member import Member
 from kshim.coordination.groups.parked import HEARTBEATS, park_heartbeat
 from kshim.coordination.groups.states import ANSWERS, State
+from kshim.coordination.groups.static_member import report_fenced
 from kshim.coordination.groups.timers import Timers
 from schemas.api_key import ApiKey
 from schemas.error_code import ErrorCode
@@ -67,6 +68,8 @@ def heartbeat_that_waits(
         if group.state is State.STABLE and park_ms > 0:
             park_heartbeat(draft, member, caller.token, park_ms)
             return
+    elif error is ErrorCode.FENCED_INSTANCE_ID:
+        report_fenced(draft, group, request.member_id)
     draft.reply(caller.token, HEARTBEATS[error])
 
 

@@ -75,6 +75,8 @@ def prepare_rebalance(
         release_heartbeats(draft, group)
     if from_empty:
         delay_ms = _initial_delay_ms(draft)
+        assert group.rebalance is not None
+        group.rebalance.delay_ms = draft.settings.group_initial_rebalance_delay_ms
         group.initial_delay = InitialDelay(delay_ms, max(group.rebalance_timeout_ms() - delay_ms, 0))
         draft.arm_join(group, delay_ms)
     elif not maybe_complete_join(draft, group):

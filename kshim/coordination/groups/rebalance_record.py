@@ -154,6 +154,23 @@ class Resumed:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class TwoHolders:
+    """A report: a static member was replaced, and its client lives: two have one group.instance.id."""
+
+    group_id: str
+    before: Who
+    after: Who
+    kind: ClassVar = "two holders"
+
+    def __str__(self) -> str:
+        return (
+            f"group {self.group_id}: two live members use group.instance.id {self.after.group_instance_id}: "
+            f"{self.after.member_id} ({_client(self.after)}) took the place of {self.before.member_id} "
+            f"({_client(self.before)}), which is fenced; give each program a group.instance.id of its own"
+        )
+
+
 @dataclass(slots=True)
 class Rebalance:
     """One rebalance. It changes while its group rebalances, and no more once it is reported."""
@@ -169,6 +186,8 @@ class Rebalance:
     began_ms: int
     joined_ms: int = NEVER_MS
     """When the join phase ended."""
+    delay_ms: int = 0
+    """group.initial.rebalance.delay.ms, if the join phase waits for it."""
     assigned_ms: int = NEVER_MS
     """When the leader's assignments were accepted."""
     ended_ms: int = NEVER_MS
@@ -239,3 +258,7 @@ class Rebalance:
 def who(member: Named) -> Who:
     """The names by which people know `member`."""
     return Who(member.member_id, member.client_id, member.client_host, member.group_instance_id)
+
+
+def _client(who: Who) -> str:
+    return f"client {who.client_id} at {who.client_host.removeprefix('/') or 'an unknown address'}"

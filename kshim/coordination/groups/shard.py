@@ -27,6 +27,7 @@ from kshim.coordination.groups.recording import gives_way
 from kshim.coordination.groups.refusals import DeleteGroup, DescribeGroup, WaitingHeartbeat
 from kshim.coordination.groups.seen import SeenGroup, see
 from kshim.coordination.groups.states import ANSWERS, State
+from kshim.coordination.groups.static_member import report_fenced
 from kshim.coordination.groups.steering import steer
 from kshim.coordination.groups.steering_requests import ExpireMember, FenceMember, ForceRebalance
 from kshim.coordination.groups.stored_records import StoredRecords
@@ -192,6 +193,11 @@ class Shard:
         if group is None:
             return self._heartbeat_elsewhere(caller, request, now_ms)
         error = heartbeat(self.surroundings.timers, now_ms, group, request)
+        if error is ErrorCode.FENCED_INSTANCE_ID:
+            draft = Draft(self.number, self.surroundings, now_ms)
+            report_fenced(draft, group, request.member_id)
+            draft.reply(caller.token, HEARTBEATS[error])
+            return draft.decision()
         return self.reply(caller, HEARTBEATS[error])
 
     def heartbeat_that_waits(self, caller: Caller, request: WaitingHeartbeat, now_ms: int) -> Decision:

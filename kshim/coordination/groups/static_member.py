@@ -14,7 +14,7 @@ from kshim.coordination.groups.membership import update_member
 from kshim.coordination.groups.offered import Protocols
 from kshim.coordination.groups.parked import answer_heartbeat, refuse_sync
 from kshim.coordination.groups.rebalance import listed, rebalance_or_complete
-from kshim.coordination.groups.rebalance_record import Resumed, who
+from kshim.coordination.groups.rebalance_record import Resumed, TwoHolders, Who, who
 from kshim.coordination.groups.recording import departs
 from kshim.coordination.groups.sizes import group_fits
 from kshim.coordination.groups.states import State
@@ -35,8 +35,14 @@ def replace(
     protocols: Protocols,
 ) -> None:
     """Give `member` the id `member_id`; rebalance only if the other members are concerned."""
-    leader_before, old_id = group.leader or "", member.member_id
+    leader_before, before = group.leader or "", who(member)
+    after = Who(member_id, caller.client_id, caller.client_host, member.group_instance_id)
+    is_alive = member.parked_heartbeat is not None  # a lost connection would have released it
     _take_place(draft, group, member, member_id)
+    if is_alive:
+        draft.report(TwoHolders(group.group_id, before, after))
+    else:
+        group.replaced.add(before, after)
     update_member(draft, group, member, caller, request, protocols)
     if (
         group.state is State.STABLE
@@ -44,11 +50,21 @@ def replace(
         and group_fits(group, draft.settings)
     ):
         group.take_join(member)
-        _goes_on(draft, group, member, old_id)
+        _goes_on(draft, group, member)
+        if not is_alive:
+            draft.report(Resumed(group.group_id, before.member_id, who(member)))
         draft.reply(caller.token, _resumed(group, member, caller, leader_before))
     else:
         cause = Trigger.STATIC_MEMBER_REPLACED
         rebalance_or_complete(draft, group, cause, [who(member)], request.reason or "")
+
+
+def report_fenced(draft: Draft, group: ClassicGroup, member_id: str) -> None:
+    """Report that a replaced member still lives: its client has just sent a request. Once for each."""
+    known = group.replaced.take(member_id)
+    if known is not None:
+        before, after = known
+        draft.report(TwoHolders(group.group_id, before, after))
 
 
 def fence(draft: Draft, group: ClassicGroup, member: Member) -> None:
@@ -57,7 +73,8 @@ def fence(draft: Draft, group: ClassicGroup, member: Member) -> None:
     old_id = member.member_id
     _take_place(draft, group, member, draft.new_member_id(member.group_instance_id))
     if group.state is State.STABLE and group_fits(group, draft.settings):
-        _goes_on(draft, group, member, old_id)
+        _goes_on(draft, group, member)
+        draft.report(Resumed(group.group_id, old_id, who(member)))
     else:
         cause, detail = Trigger.STATIC_MEMBER_REPLACED, str(Trigger.ASKED_FOR)
         rebalance_or_complete(draft, group, cause, [who(member)], detail=detail)
@@ -73,11 +90,10 @@ def _take_place(draft: Draft, group: ClassicGroup, member: Member, member_id: st
     draft.restart_session(member)
 
 
-def _goes_on(draft: Draft, group: ClassicGroup, member: Member, old_id: str) -> None:
-    """Keep the generation: write the group with the new id, and report it."""
+def _goes_on(draft: Draft, group: ClassicGroup, member: Member) -> None:
+    """Keep the generation: write the group with the new id."""
     group.departed.take()
     draft.write_group(group)
-    draft.report(Resumed(group.group_id, old_id, who(member)))
 
 
 def _fence(draft: Draft, group: ClassicGroup, member: Member) -> None:

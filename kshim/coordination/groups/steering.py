@@ -45,7 +45,7 @@ def _expire(draft: Draft, group: ClassicGroup, request: ExpireMember) -> ErrorCo
     member = group.members.get(request.member_id)
     if member is None and request.member_id not in group.pending_join:
         return ErrorCode.UNKNOWN_MEMBER_ID
-    remove_member(draft, group, request.member_id, Gone.EXPIRED)
+    remove_member(draft, group, request.member_id, Gone.ENDED)
     if member is None:
         maybe_complete_join(draft, group)
     else:

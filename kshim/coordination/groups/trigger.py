@@ -41,6 +41,8 @@ class Gone(StrEnum):
     """An administrator removed it."""
     EXPIRED = "expired"
     """Its session ended without a heartbeat."""
+    ENDED = "ended"
+    """An administrator ended its session."""
     EVICTED = "evicted"
     """It did not join before the rebalance timeout."""
     SILENT = "silent"

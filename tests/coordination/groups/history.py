@@ -18,7 +18,7 @@ from kshim.coordination.groups.consumer.requests import DescribeConsumerGroup, M
 from kshim.coordination.groups.coordinator import Coordinator
 from kshim.coordination.groups.expiry_report import ExpiryReport
 from kshim.coordination.groups.hard_state import HardState
-from kshim.coordination.groups.rebalance_record import Rebalance, Resumed
+from kshim.coordination.groups.rebalance_record import Rebalance, Resumed, TwoHolders
 from kshim.coordination.groups.records import decode_record, encode_record
 from kshim.coordination.groups.refusals import (
     DeleteGroup,
@@ -114,6 +114,7 @@ class History:
         self.rebalances: list[Rebalance] = []
         self.expired: list[ExpiryReport] = []
         self.resumed: list[Resumed] = []
+        self.two_holders: list[str] = []
         self._sent = 0
         self._ids = 0
         self._clients: dict[int, Client] = {}
@@ -306,6 +307,7 @@ class History:
 
     def _keep_reports(self, decision: Decision) -> None:
         self.rebalances += [report for report in decision.reports if isinstance(report, Rebalance)]
+        self.two_holders += [str(report) for report in decision.reports if isinstance(report, TwoHolders)]
         self.resumed += [report for report in decision.reports if isinstance(report, Resumed)]
         self.expired += [report for report in decision.reports if isinstance(report, ExpiryReport)]
 

@@ -119,6 +119,25 @@ class TestReturnToAStableGroup:
         assert old.heartbeat(group_instance_id=None) == UNKNOWN
         assert old.leave(group_instance_id=None) == UNKNOWN
 
+    def test_two_live_members_with_one_instance_are_reported(self, history: History) -> None:
+        """A waiting heartbeat shows that the old client lives, and so does its next request."""
+        old, other = history.stable(2, static=True)
+        waiting = old.wait()
+        again = came_back(old)
+        again.join()
+        assert history.answer(waiting).error_code == FENCED
+        (found,) = history.two_holders
+        assert f"two live members use group.instance.id {old.group_instance_id}: " in found
+        assert f"took the place of {old.member_id} (client " in found
+        old.heartbeat()
+        assert len(history.two_holders) == 1
+        assert history.resumed == []
+        came_back(other).join()
+        assert (len(history.two_holders), len(history.resumed)) == (1, 1)
+        other.heartbeat()
+        other.heartbeat()
+        assert len(history.two_holders) == 2
+
     def test_other_subscriptions_and_timeouts_are_taken_over(self, history: History) -> None:
         """[51]"""
         (old,) = history.stable(1, static=True)

@@ -97,7 +97,7 @@ def test_a_member_whose_session_was_ended_is_gone(history: History) -> None:
     assign([stays])
     record = history.rebalances[-1]
     assert (record.trigger, record.detail) == (Trigger.SESSION_EXPIRED, "an administrator asked for it")
-    assert record.parts[goes.member_id].gone is Gone.EXPIRED
+    assert record.parts[goes.member_id].gone is Gone.ENDED
 
 
 def test_the_last_member_leaves_an_empty_group(history: History) -> None:

@@ -31,6 +31,7 @@ _CAUSES: Mapping[Gone, Trigger] = {
     Gone.LEFT: Trigger.MEMBER_LEFT,
     Gone.REMOVED: Trigger.MEMBER_REMOVED,
     Gone.EXPIRED: Trigger.SESSION_EXPIRED,
+    Gone.ENDED: Trigger.SESSION_EXPIRED,
     Gone.EVICTED: Trigger.MEMBER_EVICTED,
     Gone.SILENT: Trigger.SYNC_EXPIRED,
     Gone.UNREVOKED: Trigger.REVOCATION_EXPIRED,

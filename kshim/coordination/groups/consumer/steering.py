@@ -41,7 +41,7 @@ def _expire(it: Writing, request: ExpireMember) -> ErrorCode:
     member = it.group.members.get(request.member_id)
     if member is None:
         return ErrorCode.UNKNOWN_MEMBER_ID
-    it.noted.gone, it.noted.cause = Gone.EXPIRED, Cause(Trigger.ASKED_FOR)
+    it.noted.gone, it.noted.cause = Gone.ENDED, Cause(Trigger.ASKED_FOR)
     fence(it, (member,))
     return ErrorCode.NONE
 
