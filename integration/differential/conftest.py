@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
+from typing import Any
 
 import pytest
 
@@ -11,6 +13,7 @@ from integration.differential.playing import pairs
 from integration.differential.playing.pairs import Pair
 from integration.differential.playing.run import Outcome, Run, play_all, summary
 
+COMPARED = "answers compared"
 _summaries = pytest.StashKey[list[str]]()
 
 
@@ -51,6 +54,14 @@ def report(request: pytest.FixtureRequest) -> Callable[[str], None]:
     return request.config.stash.setdefault(_summaries, []).append
 
 
+@pytest.fixture
+def compared(record_property: Callable[[str, object], None]) -> Callable[[int], None]:
+    """Counts answers of each server that a test has compared. All tests' sum is shown at the end, also if
+    they ran in several processes.
+    """
+    return partial(record_property, COMPARED)
+
+
 def _is_well(pair: Pair) -> bool:
     return pair.apache_kafka.running and pair.kshim.running
 
@@ -58,3 +69,16 @@ def _is_well(pair: Pair) -> bool:
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     for line in terminalreporter.config.stash.get(_summaries, []):
         terminalreporter.write_line(line)
+    properties = (
+        each
+        for reports in terminalreporter.stats.values()
+        for report in reports
+        for each in _properties(report)
+    )
+    if answers := sum(count for name, count in properties if name == COMPARED):
+        terminalreporter.write_line(f"{answers} answers of each server compared in stories and tables")
+
+
+def _properties(report: object) -> Iterable[tuple[str, Any]]:
+    """What a test has recorded; its last report has all of it."""
+    return report.user_properties if getattr(report, "when", "") == "call" else ()

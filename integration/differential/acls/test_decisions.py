@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -19,6 +20,9 @@ def invented(worlds: tuple[World, World]) -> None:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_both_decide_the_same(seed: int, worlds: tuple[World, World], invented: None) -> None:
+def test_both_decide_the_same(
+    seed: int, worlds: tuple[World, World], invented: None, compared: Callable[[int], None]
+) -> None:
     theirs, ours = (look(world, seed) for world in worlds)
     assert ours == theirs, invent(seed)
+    compared(len(ours))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from uuid import UUID
 
@@ -24,10 +24,13 @@ def prepared(worlds: tuple[World, World]) -> tuple[Ids, Ids]:
 
 
 @pytest.mark.parametrize("row", ROWS, ids=str)
-def test_both_answer_the_same(row: Row, worlds: tuple[World, World], prepared: tuple[Ids, Ids]) -> None:
+def test_both_answer_the_same(
+    row: Row, worlds: tuple[World, World], prepared: tuple[Ids, Ids], compared: Callable[[int], None]
+) -> None:
     for version in row.case.each_version():
         theirs, ours = (play(world, row, version, ids) for world, ids in zip(worlds, prepared, strict=True))
         if row.case.meant and row.choice == "enough":
             assert ours != theirs, f"v{version}: no longer differs ({row.case.meant})"
         else:
             assert ours == theirs, f"v{version}"
+    compared(len(list(row.case.each_version())))

@@ -43,26 +43,33 @@ def usual(ask: Ask) -> tuple[Answers, Answers]:
     return ask(USUAL)
 
 
-def test_both_answer_all_of_them_alike(usual: tuple[Answers, Answers]) -> None:
+def test_both_answer_all_of_them_alike(
+    usual: tuple[Answers, Answers], compared: Callable[[int], None]
+) -> None:
     apache_kafka, kshim = usual
     refused = {key.name for key in REFUSED}  # D-no-new-groups: kshim reads them, and serves no such group
     differing = _differing(apache_kafka, kshim).items()
     assert not {name: told for name, told in differing if name.partition(" ")[0] not in refused}
     assert not [name for name, answer in kshim.items() if isinstance(answer, str)]
+    compared(len(kshim))
 
 
 @pytest.mark.parametrize("looseness", LOOSE.values(), ids=LOOSE)
-def test_both_read_it(looseness: Looseness, ask: Ask, usual: tuple[Answers, Answers]) -> None:
+def test_both_read_it(
+    looseness: Looseness, ask: Ask, usual: tuple[Answers, Answers], compared: Callable[[int], None]
+) -> None:
     apache_kafka, kshim = ask(looseness)
     assert not _differing(usual[0], apache_kafka)
     assert not _differing(usual[1], kshim)
+    compared(len(kshim))
 
 
 @pytest.mark.parametrize("looseness", BROKEN.values(), ids=BROKEN)
-def test_neither_reads_it(looseness: Looseness, ask: Ask) -> None:
+def test_neither_reads_it(looseness: Looseness, ask: Ask, compared: Callable[[int], None]) -> None:
     apache_kafka, kshim = ask(looseness)
     assert not _differing(apache_kafka, kshim)
     assert list(kshim.values()).count(CLOSED) > len(kshim) / 3
+    compared(len(kshim))
 
 
 def _differing(expected: Answers, found: Answers) -> dict[str, tuple[Any, Any]]:

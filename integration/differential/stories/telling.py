@@ -81,8 +81,12 @@ def told(story: Callable[[T], None], talk: T) -> Sequence[Any]:
     return talk.heard
 
 
-def assert_same(story: Callable[[T], None], talks: Iterable[T]) -> None:
-    """Tell the story to both servers at once, Apache Kafka first: both talks must hear the same."""
+def assert_same(story: Callable[[T], None], talks: Iterable[T]) -> int:
+    """Tell the story to both servers at once, Apache Kafka first: both talks must hear the same.
+
+    Returns how many answers were compared.
+    """
     with ThreadPoolExecutor() as threads:
         theirs, ours = threads.map(partial(told, story), talks)
     assert ours == theirs, "\n".join(unified_diff(theirs, ours, "Apache Kafka", "kshim", lineterm=""))
+    return len(ours)

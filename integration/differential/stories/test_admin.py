@@ -18,7 +18,9 @@ from schemas.registry import VERSIONS
     [(story, version) for story in STORIES for version in VERSIONS[story.api_key]],
     ids=lambda value: value.name if isinstance(value, Story) else f"v{value}",
 )
-def test_both_answer_the_same(story: Story, version: int, pair_named: Callable[[str], Pair]) -> None:
+def test_both_answer_the_same(
+    story: Story, version: int, pair_named: Callable[[str], Pair], compared: Callable[[int], None]
+) -> None:
     pair = pair_named("plain")
     apache_kafka, kshim = pair.targets
     ours = told(story.tell, Admin(kshim, story.name, version))
@@ -28,3 +30,4 @@ def test_both_answer_the_same(story: Story, version: int, pair_named: Callable[[
             assert got.answer != expected.answer, f"no longer differs ({got.meant}): {got.request}"
         else:
             assert got.answer == expected.answer, got.request
+    compared(len(ours))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 
 import pytest
@@ -36,6 +36,7 @@ def heard(tmp_path_factory: pytest.TempPathFactory, class_path: str) -> Iterator
 
 
 @pytest.mark.parametrize("name", STORIES)
-def test_both_answer_a_story_alike(name: str, heard: Heard) -> None:
+def test_both_answer_a_story_alike(name: str, heard: Heard, compared: Callable[[int], None]) -> None:
     theirs, ours = (future.result() for future in heard[name])
     assert ours == theirs
+    compared(len(ours))

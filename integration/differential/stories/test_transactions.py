@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from integration.differential.stories import transactions as transaction_stories
@@ -16,5 +18,8 @@ STORIES = stories_of(transaction_stories)
 
 
 @pytest.mark.parametrize("name", STORIES)
-def test_both_answer_a_story_alike(name: str, servers: Servers) -> None:
-    assert_same(STORIES[name], [TransactionTalk(server.host, server.port, name) for server in servers])
+def test_both_answer_a_story_alike(name: str, servers: Servers, compared: Callable[[int], None]) -> None:
+    count = assert_same(
+        STORIES[name], [TransactionTalk(server.host, server.port, name) for server in servers]
+    )
+    compared(count)
