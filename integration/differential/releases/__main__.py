@@ -72,6 +72,7 @@ def main() -> None:
     parser.add_argument(
         "--of", nargs="*", choices=AUTHORS, default=list(AUTHORS), help="what to invent about"
     )
+    parser.add_argument("--no-stories", action="store_true", help="only compare what is invented")
     parser.add_argument("--histories", type=int, default=200, help="how many of each")
     parser.add_argument("--seed", type=int, default=0, help="the seed of the first history")
     parser.add_argument("--at-once", type=int, default=AT_ONCE, help="how many at the same time")
@@ -85,7 +86,8 @@ def main() -> None:
         try:
             heading("APIs and features", served.changes(*map(served.apis_and_features, pair.targets)))
             configs = differing_configs(pair)
-            heading("Stories", map(str, causes(stories.told(pair, configs))))
+            if not options.no_stories:
+                heading("Stories", map(str, causes(stories.told(pair, configs))))
             rule = explained_by(configs)
             for of in options.of:
                 numbers = range(options.seed, options.seed + options.histories)
