@@ -12,7 +12,7 @@ from kshim.cli.tables import print_table
 @click.option(
     "--against",
     metavar="VERSION",
-    help="List the APIs that Apache Kafka of that version (4.2 or 4.4) announces and kshim does not serve, "
+    help="List the APIs that Apache Kafka of that version (4.2 to 4.4) announces and kshim does not serve, "
     "and why.",
 )
 def apis(against: str | None) -> None:

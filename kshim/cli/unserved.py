@@ -43,7 +43,11 @@ _KAFKA_4_4: Final[Mapping[ApiKey, tuple[range, str]]] = {
     ApiKey.STREAMS_GROUP_TOPOLOGY_DESCRIPTION_UPDATE: (range(1), _STREAMS_GROUPS),
 }
 
-UNSERVED: Final[Mapping[str, Mapping[ApiKey, tuple[range, str]]]] = {"4.2": _KAFKA_4_2, "4.4": _KAFKA_4_4}
+UNSERVED: Final[Mapping[str, Mapping[ApiKey, tuple[range, str]]]] = {
+    "4.2": _KAFKA_4_2,
+    "4.3": _KAFKA_4_2,
+    "4.4": _KAFKA_4_4,
+}
 """For each version of Apache Kafka, and each API: the versions that Kafka announces, and why kshim lacks it.
 """
 

@@ -77,7 +77,7 @@ def test_a_property_without_effect_is_warned_of(kshim: Run, caplog: pytest.LogCa
         (["serv"], r"No such command 'serv'.*"),
         (
             ["apis", "--against", "4"],
-            r"--against 4: expected a version of Apache Kafka that is known: 4\.2, 4\.4",
+            r"--against 4: expected a version of Apache Kafka that is known: 4\.2, 4\.3, 4\.4",
         ),
         (["serve", "extra"], r"Got unexpected extra argument.*extra.*"),
         (["serve", "--listen"], r"Option '--listen' requires an argument\."),
