@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from kshim.cluster.group_configs import GroupValues
-from kshim.coordination.groups.settings import WAITING_INTERVAL_MS
 
 
 class ValuesOfGroups:
@@ -22,12 +21,9 @@ class ValuesOfGroups:
         """See `GroupConfigs`."""
         return self._values(group_id).heartbeat_interval_ms
 
-    def waiting_interval_ms(self, group_id: str) -> int:
-        """The interval that somebody has set; else a short one."""
-        values = self._values(group_id)
-        if values.is_interval_set:
-            return values.heartbeat_interval_ms
-        return min(values.heartbeat_interval_ms, WAITING_INTERVAL_MS)
+    def is_interval_set(self, group_id: str) -> bool:
+        """See `GroupConfigs`."""
+        return self._values(group_id).is_interval_set
 
     def assignment_interval_ms(self, group_id: str) -> int:
         """See `GroupConfigs`."""

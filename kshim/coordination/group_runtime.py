@@ -27,7 +27,7 @@ from kshim.coordination.groups.coordinator import Coordinator
 from kshim.coordination.groups.offsets import no_id
 from kshim.coordination.groups.refusals import EndTransaction, GroupRequest, WaitingHeartbeat
 from kshim.coordination.groups.seen import SeenGroup
-from kshim.coordination.groups.settings import WAITING_INTERVAL_MS, MigrationPolicy, Settings
+from kshim.coordination.groups.settings import MigrationPolicy, Settings
 from kshim.coordination.groups.shard_offsets import OffsetsOfGroup
 from kshim.coordination.groups.waiting import WaitsFor
 from kshim.coordination.loading import Loader
@@ -72,7 +72,7 @@ def new_coordinator(
         offsets_retention_check_interval_ms=config.offsets_retention_check_interval_ms,
         group_consumer_session_timeout_ms=config.group_consumer_session_timeout_ms,
         group_consumer_heartbeat_interval_ms=config.group_consumer_heartbeat_interval_ms,
-        group_consumer_waiting_interval_ms=_waiting_interval_ms(config),
+        is_consumer_interval_set="group.consumer.heartbeat.interval.ms" in config.given,
         group_consumer_max_size=config.group_consumer_max_size,
         group_consumer_assignors=tuple(config.group_consumer_assignors.split(",")),
         group_consumer_migration_policy=MigrationPolicy(config.group_consumer_migration_policy),
@@ -86,14 +86,6 @@ def new_coordinator(
         settings.group_consumer_assignors,
     )
     return Coordinator(settings, new_member_id, partitions, topic_id_of, environment)
-
-
-def _waiting_interval_ms(config: Config) -> int:
-    """The interval for members whose heartbeats wait: short, unless somebody has set the interval."""
-    interval_ms = config.group_consumer_heartbeat_interval_ms
-    if "group.consumer.heartbeat.interval.ms" in config.given:
-        return interval_ms
-    return min(interval_ms, WAITING_INTERVAL_MS)
 
 
 def new_member_id(prefix: str) -> str:

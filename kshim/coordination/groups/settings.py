@@ -7,10 +7,6 @@ from enum import StrEnum
 
 NEW_MEMBER_JOIN_TIMEOUT_MS = 300_000
 """How long a new member's first JoinGroup may stay parked before the member is removed; Kafka's constant."""
-WAITING_INTERVAL_MS = 1_000
-"""The interval of members whose heartbeats wait for their answers: soon after one answer the next heartbeat
-waits. librdkafka must not get less.
-"""
 
 
 class MigrationPolicy(StrEnum):
@@ -38,7 +34,8 @@ class Settings:
     offsets_retention_check_interval_ms: int = 600_000
     group_consumer_session_timeout_ms: int = 45_000
     group_consumer_heartbeat_interval_ms: int = 5_000
-    group_consumer_waiting_interval_ms: int = WAITING_INTERVAL_MS
+    is_consumer_interval_set: bool = False
+    """Whether somebody has set group.consumer.heartbeat.interval.ms."""
     group_consumer_max_size: int = 2_147_483_647
     group_consumer_assignors: tuple[str, ...] = ("uniform", "range")
     """The first one is used if no member asks for one."""

@@ -26,8 +26,8 @@ class GroupConfigs(Protocol):
     def heartbeat_interval_ms(self, group_id: str) -> int:
         """How often members are to send heartbeats."""
 
-    def waiting_interval_ms(self, group_id: str) -> int:
-        """How often members are to send heartbeats whose answers wait."""
+    def is_interval_set(self, group_id: str) -> bool:
+        """True if somebody has set how often. Else members whose heartbeats wait send them more often."""
 
     def assignment_interval_ms(self, group_id: str) -> int:
         """How long after a target the next one may be computed."""
@@ -47,9 +47,9 @@ class SameConfigs:
         """See `GroupConfigs`."""
         return self._settings.group_consumer_heartbeat_interval_ms
 
-    def waiting_interval_ms(self, group_id: str) -> int:
+    def is_interval_set(self, group_id: str) -> bool:
         """See `GroupConfigs`."""
-        return self._settings.group_consumer_waiting_interval_ms
+        return self._settings.is_consumer_interval_set
 
     def assignment_interval_ms(self, group_id: str) -> int:
         """See `GroupConfigs`."""

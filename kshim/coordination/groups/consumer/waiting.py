@@ -26,6 +26,10 @@ from schemas.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatResponse,
 )
 
+INTERVAL_MS = 1_000
+"""The interval of members that wait for less than it: it must not be shorter for librdkafka."""
+LONG_INTERVAL_MS = 100
+"""The interval of other members that wait, in which none of their heartbeats is here."""
 LONGEST_WAIT_MS = 8_000
 """The longest wait, in ms: clients give up a request after 10 s or more."""
 SHORT_WAIT_MS = 900
@@ -37,9 +41,10 @@ def interval_ms(it: Writing, patience: Patience) -> int:
     soon.
     """
     configs, group_id = it.environment.configs, it.group.group_id
-    if patience is Patience.NONE:
-        return configs.heartbeat_interval_ms(group_id)
-    return configs.waiting_interval_ms(group_id)
+    configured_ms = configs.heartbeat_interval_ms(group_id)
+    if patience is Patience.NONE or configs.is_interval_set(group_id):
+        return configured_ms
+    return min(configured_ms, LONG_INTERVAL_MS if patience is Patience.LONG else INTERVAL_MS)
 
 
 def may_wait(
@@ -60,7 +65,7 @@ def may_wait(
     if not joins and (answer.assignment is not None or answer.member_epoch != request.member_epoch):
         return False  # the heartbeat that it is answered as would say neither
     if _waits_for_search(it, member):
-        return True
+        return not (joins and member.assigned)
     if joins:
         is_given_nothing = member.state is MemberState.UNRELEASED_PARTITIONS and not member.assigned
         return is_given_nothing and patience is not Patience.INTERVAL

@@ -81,8 +81,10 @@ class TestWaits:
         world.beat("a", 2, Patience.LONG)
         assert world.due_in(WAIT, "a") == 8_000
         world.configs.session_ms = 6_000
-        world.beat("a", 2, Patience.LONG)
+        token = world.beat("a", 2, Patience.LONG)
         assert world.due_in(WAIT, "a") == 2_000
+        world.advance(2_000)
+        assert world.answers[token].heartbeat_interval_ms == 100
 
     def test_the_session_begins_when_it_comes_and_when_it_is_answered(self, world: Patient) -> None:
         world.advance(900)
@@ -183,7 +185,7 @@ class TestNews:
         assert shown(world.answers[2]) == {FOO: set(range(7))}
 
     def test_the_group_has_other_configs(self, world: Patient) -> None:
-        world.configs.session_ms, world.configs.waiting_ms = 20_000, 700
+        world.configs.session_ms, world.configs.interval_ms, world.configs.is_set = 20_000, 700, True
         world.coordinator.group_configs_changed(["other", G], world.now_ms)
         world.advance()
         assert world.answers[2].heartbeat_interval_ms == 700
@@ -220,6 +222,11 @@ class TestExpressions:
         assert token not in world.answers
         world.advance()
         assert shown(world.answers[token]) == {FOO: set(range(6)), BAR: {0, 1, 2}}
+
+    def test_a_join_with_partitions_of_named_topics_does_not_wait(self) -> None:
+        world = Patient()
+        token = world.enter("a", "foo", subscribed_topic_regex="bar")
+        assert shown(world.answers[token]) == {FOO: set(range(6))}
 
     def test_a_member_that_gets_partitions_hears_of_them_before_the_search(self, world: Patient) -> None:
         """What the heartbeat would wait as says nothing of them, and is of an old epoch."""

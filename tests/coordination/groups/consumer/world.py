@@ -112,7 +112,7 @@ class FakeConfigs:
     session_ms: int = 45_000
     interval_ms: int = 5_000
     assignment_ms: int = 0
-    waiting_ms: int = 1_000
+    is_set: bool = False
 
     def session_timeout_ms(self, group_id: str) -> int:
         return self.session_ms
@@ -120,8 +120,8 @@ class FakeConfigs:
     def heartbeat_interval_ms(self, group_id: str) -> int:
         return self.interval_ms
 
-    def waiting_interval_ms(self, group_id: str) -> int:
-        return self.waiting_ms
+    def is_interval_set(self, group_id: str) -> bool:
+        return self.is_set
 
     def assignment_interval_ms(self, group_id: str) -> int:
         return self.assignment_ms
