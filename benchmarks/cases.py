@@ -53,6 +53,18 @@ REBALANCES = {
         ("kafka-clients-4.2", "cooperative-sticky"),
     )
 }
+CONSUMER_SESSION_MS = 6_000
+CONSUMER_REBALANCES = {
+    client: {"client": f"{client}-consumer", "session_ms": CONSUMER_SESSION_MS, "groups": 10, "rounds": 2}
+    for client in ("kafka-clients-4.4", "confluent-kafka", "franz-go")
+}
+SHORT_SESSIONS: Settings = {
+    kind: {
+        "group.consumer.min.session.timeout.ms": str(CONSUMER_SESSION_MS),
+        "group.consumer.session.timeout.ms": str(CONSUMER_SESSION_MS),
+    }
+    for kind in (KSHIM, APACHE_KAFKA)
+}
 PATIENT = "apache-kafka-java"
 """Clients whose heartbeats kshim parks until a rebalance begins."""
 NO_COMPACTION: Settings = {
@@ -183,6 +195,15 @@ CASES = {
         REBALANCES,
         warm_up=False,
         needs=("aiokafka", "confluent_kafka", "kafka"),
+    ),
+    "consumer-rebalance": Case(
+        "how long a rebalance takes with group.protocol=consumer: a member joins, leaves or is killed, "
+        "a topic grows, an expression finds a topic",
+        "loads.consumer_rebalancing:rebalance",
+        CONSUMER_REBALANCES,
+        warm_up=False,
+        needs=("confluent_kafka",),
+        settings=SHORT_SESSIONS,
     ),
     "load": Case(
         "how soon a server is back that has a million commits in its log",
