@@ -15,6 +15,8 @@ KSHIM, APACHE_KAFKA = "kshim", "apache-kafka"
 OPTIONS = (
     *("--set", "group.initial.rebalance.delay.ms=0"),
     *("--set", "group.min.session.timeout.ms=300"),
+    *("--set", "group.consumer.min.session.timeout.ms=6000"),
+    *("--set", "group.consumer.session.timeout.ms=6000"),
 )
 PATIENT = ("--set", "broker.session.timeout.ms=30000")
 """No test kills the broker, and a slow machine must not make it look dead."""

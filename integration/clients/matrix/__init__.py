@@ -8,14 +8,16 @@ comes for each request, in order. What a driver writes to stderr is shown with a
     hello()                                   [client, version]
     produce(topic, records, acks=-1, compression="none", idempotent=false)
                                               [[partition, offset], …]; offset -1 with acks=0
-    open(name, topics|pattern|partitions, group, reset, assignors, instance, auto_commit, commit_on_revoke,
-         session_timeout_ms, max_poll_interval_ms, isolation, request_timeout_ms)
+    open(name, topics|pattern|partitions, group, protocol="classic", reset, assignors, instance, auto_commit,
+         commit_on_revoke, session_timeout_ms, max_poll_interval_ms, isolation, request_timeout_ms)
                                               begins to consume, on and on, as an application does; with
                                               commit_on_revoke its listener commits before it returns;
-                                              request_timeout_ms only where faults are tried
+                                              request_timeout_ms only where faults are tried; protocol:
+                                              "classic" or "consumer", for which the server has the assignors
+                                              and sets the session timeout
     take(name, count, timeout_ms)             the records that came, at most `count`
-    events(name)                              [["assigned" | "revoked" | "lost", partitions], …] since the
-                                              last call
+    events(name)                              [["assigned" | "revoked" | "lost", partitions, ms since 1970],
+                                              …] since the last call; some drivers leave out the time
     assignment(name)                          partitions
     commit(name, offsets=null, wait=true)     of what was taken from the client, or [[topic, partition,
                                               offset, metadata], …]

@@ -66,13 +66,14 @@ def cargo(name: str) -> Command:
     return command
 
 
-def java(version: str, versions: str = "since_2_5") -> Command:
-    """Compiles the driver with that version of the client; `versions`: the folder of what differs by it."""
+def java(version: str, *versions: str) -> Command:
+    """Compiles the driver with that version of the client; `versions`: the folders of what differs by it."""
     directory = DRIVERS / "java"
 
     def command() -> Sequence[str]:
         jars = fetch_jars(directory / "pom.xml", f"kafka.version={version}")
-        sources = sorted((*directory.glob("*.java"), *(directory / versions).glob("*.java")))
+        folders = (directory, *(directory / each for each in versions or ("since_2_5", "before_4_0")))
+        sources = sorted(path for folder in folders for path in folder.glob("*.java"))
         return ("java", *JAVA_OPTIONS, "-cp", compile_with(jars, *sources), "Main")
 
     return command

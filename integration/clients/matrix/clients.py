@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 
 from integration.clients.matrix.building import Command, cargo, go, java, node
+from integration.clients.matrix.driver import CLASSIC, CONSUMER
 from integration.support.toolchain import need
 
 DRIVERS = "integration.clients.matrix.drivers"
 FENCED = "test_a_static_member_is_fenced_by_another_of_its_name"
 ALL_ASSIGNORS = frozenset({"range", "roundrobin", "sticky", "cooperative-sticky"})
+SERVER_ASSIGNORS = frozenset({"range", "uniform"})
+OF_CLASSIC_GROUPS = {
+    FENCED: "with the consumer protocol the second one is refused",
+    "test_a_static_member_comes_back_without_a_rebalance": "with the consumer protocol it must be closed",
+}
+SINCE_4_0 = ("since_2_5", "since_4_0")
 
 
 @dataclass(frozen=True)
@@ -26,6 +33,8 @@ class Client:
     """Why not, by the name of each scenario that asks for what the client does not promise."""
     empty_is_null: bool = False
     """Whether a consumer gives an empty key as null."""
+    protocol: str = CLASSIC
+    """Its members' group.protocol."""
     joins_again: bool = False
     """Whether a member joins its group again when it is sent to another broker, without being asked to."""
 
@@ -53,12 +62,14 @@ CLIENTS = {
     ),
     "confluent-kafka": Client(_python("confluent"), ALL_ASSIGNORS - {"sticky"}),
     "franz-go": Client(go("franz_go"), ALL_ASSIGNORS),
-    "kafka-clients-2.1": Client(java("2.1.1", "before_2_5"), ALL_ASSIGNORS - {"cooperative-sticky"}),
+    "kafka-clients-2.1": Client(
+        java("2.1.1", "before_2_5", "before_4_0"), ALL_ASSIGNORS - {"cooperative-sticky"}
+    ),
     "kafka-clients-2.8": Client(java("2.8.2"), ALL_ASSIGNORS),
     "kafka-clients-3.4": Client(java("3.4.1"), ALL_ASSIGNORS),
     "kafka-clients-3.9": Client(java("3.9.2"), ALL_ASSIGNORS),
-    "kafka-clients-4.2": Client(java("4.2.0"), ALL_ASSIGNORS),
-    "kafka-clients-4.4": Client(java("4.4.0"), ALL_ASSIGNORS),
+    "kafka-clients-4.2": Client(java("4.2.0", *SINCE_4_0), ALL_ASSIGNORS),
+    "kafka-clients-4.4": Client(java("4.4.0", *SINCE_4_0), ALL_ASSIGNORS),
     "kafka-go": Client(go("kafka_go"), empty_is_null=True, joins_again=True),
     "kafka-python": Client(
         _python("kafka_python"),
@@ -92,6 +103,22 @@ CLIENTS = {
     "sarama": Client(go("sarama"), ALL_ASSIGNORS),
 }
 
+CLIENTS |= {
+    f"{name}-{CONSUMER}": replace(
+        CLIENTS[name], protocol=CONSUMER, assignors=SERVER_ASSIGNORS, lacks=OF_CLASSIC_GROUPS
+    )
+    for name in ("confluent-kafka", "franz-go", "kafka-clients-4.4")
+}
+"""The clients of the consumer protocol once more, with it."""
+CLIENTS["franz-go-consumer"] = replace(
+    CLIENTS["franz-go-consumer"],
+    lacks={
+        **OF_CLASSIC_GROUPS,
+        "test_a_static_member_that_was_closed_has_its_partitions_again": "it leaves without its instance id, "
+        "which is refused",
+    },
+)
+
 OLD_SUBSCRIPTIONS = frozenset({"aiokafka", "kafka-clients-2.1", "kafka-python"})
 
 
@@ -114,11 +141,17 @@ MISMATCHES = (
 )
 
 
-def common_assignors(one: str, other: str) -> tuple[list[str], str]:
-    """The assignors with which members of both clients can share a group, and why not more."""
-    common = CLIENTS[one].assignors & CLIENTS[other].assignors
+def common_assignors(one: str, other: str) -> tuple[list[tuple[str, str]], str]:
+    """The assignors of both clients with which their members can share a group, and why not more.
+
+    In a group of both protocols the server assigns, whatever assignor the classic members have.
+    """
+    ours, theirs = CLIENTS[one], CLIENTS[other]
+    if ours.protocol != theirs.protocol:
+        return [(a, b) for a in sorted(ours.assignors) for b in sorted(theirs.assignors)], ""
+    common = ours.assignors & theirs.assignors
     why = "" if common else "no common assignor"
     for mismatch in MISMATCHES:
         if any(a == mismatch.client and b in mismatch.others for a, b in ((one, other), (other, one))):
             common, why = common - mismatch.assignors, mismatch.why
-    return sorted(common), why
+    return [(each, each) for each in sorted(common)], why

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from integration.clients.matrix.clients import CLIENTS
-from integration.clients.matrix.driver import Cannot, Driver
+from integration.clients.matrix.driver import CLASSIC, CONSUMER, Cannot, Driver
 from integration.clients.matrix.results import SKIPPED, Result, note, today
 from integration.support.server import Server
 from integration.support.toolchain import or_skip
@@ -25,16 +25,24 @@ _versions: dict[str, str] = {}
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     names = os.environ.get(ENVIRONMENT, "kafka-python").split(",")
+    marked = metafunc.definition.get_closest_marker("protocol")
+    protocols = set(marked.args if marked else (CLASSIC, CONSUMER))
     if "other" in metafunc.fixturenames:
-        pairs = list(combinations_with_replacement(names, 2))
+        pairs = [
+            pair
+            for pair in combinations_with_replacement(names, 2)
+            if not marked or {CLIENTS[name].protocol for name in pair} == protocols
+        ]
         metafunc.parametrize(("client", "other"), pairs, indirect=True, scope="session")
     elif "client" in metafunc.fixturenames:
+        names = [name for name in names if CLIENTS[name].protocol in protocols]
         metafunc.parametrize("client", names, indirect=True, scope="session")
 
 
 def _params(item: pytest.Item) -> dict[str, Any]:
-    """The parameters of a scenario; empty for another test."""
-    return item.callspec.params if hasattr(item, "callspec") else {}
+    """The parameters of a scenario; empty for another test, and for a scenario of none of the clients."""
+    params = item.callspec.params if hasattr(item, "callspec") else {}
+    return params if isinstance(params.get("client"), str) else {}
 
 
 @pytest.hookimpl(wrapper=True)
@@ -89,7 +97,7 @@ def new_driver(request: pytest.FixtureRequest, broker: Server) -> Iterator[Calla
         with or_skip(name):
             command = CLIENTS[name].command()
         first, _, _ = broker.bootstrap.partition(",")
-        drivers.append(Driver(command, bootstrap or first, {}))
+        drivers.append(Driver(command, bootstrap or first, {}, CLIENTS[name].protocol))
         if name not in _versions:
             _versions[name] = drivers[-1].hello()[1]
         if reason := CLIENTS[name].lacks.get(request.node.originalname):

@@ -15,6 +15,8 @@ from typing import Any, cast
 from integration.support.awaiting import wait_until
 
 ROOT = Path(__file__).parents[3]
+CLASSIC, CONSUMER = "classic", "consumer"
+"""A member's group.protocol."""
 ANSWER_S = 60
 """No call of a scenario may take longer."""
 
@@ -34,7 +36,10 @@ class Cannot(Exception):
 class Driver:
     """One client in a process of its own. Every call of the protocol is a method: `driver.take("c", …)`."""
 
-    def __init__(self, command: Sequence[str], bootstrap: str, environment: dict[str, str]) -> None:
+    def __init__(
+        self, command: Sequence[str], bootstrap: str, environment: dict[str, str], protocol: str = CLASSIC
+    ) -> None:
+        self._protocol = protocol
         self._process = subprocess.Popen(
             [*command, bootstrap],
             cwd=ROOT,
@@ -50,12 +55,17 @@ class Driver:
     def __getattr__(self, name: str) -> Any:
         return lambda **arguments: self.ask(name, **arguments)
 
+    def open(self, **arguments: Any) -> None:
+        """Begin to consume, with the client's group.protocol."""
+        protocol = {} if self._protocol == CLASSIC else {"protocol": self._protocol}
+        self.ask("open", **protocol, **arguments)
+
     def events(self, *, name: str) -> list[Any]:
         """The events of a consumer's listener since the last call: kinds and partitions."""
         return [event[:2] for event in self.timed_events(name=name)]
 
     def timed_events(self, *, name: str) -> list[Any]:
-        """Like `events`, with times in ms since 1970, which only drivers in Python and Java report."""
+        """Like `events`, with times in ms since 1970, which only drivers in Python, Java and Go report."""
         return list(self.ask("events", name=name))
 
     def create_topic(self, *, topic: str, partitions: int = 1, **arguments: Any) -> None:

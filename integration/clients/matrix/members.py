@@ -14,7 +14,9 @@ PARTITIONS = 6
 
 
 def join(driver: Driver, topic: str, **options: Any) -> None:
-    driver.open(name="c", topics=[topic], group=topic, session_timeout_ms=SESSION_TIMEOUT_MS, **options)
+    driver.open(
+        **{"name": "c", "topics": [topic], "group": topic, "session_timeout_ms": SESSION_TIMEOUT_MS} | options
+    )
 
 
 def sizes(*drivers: Driver) -> list[int]:

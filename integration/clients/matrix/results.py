@@ -18,6 +18,8 @@ from integration.apache_kafka.jars import RELEASE
 KSHIM, APACHE_KAFKA = "kshim", "apache-kafka"
 PASSED, FAILED, SKIPPED = "passed", "failed", "skipped"
 MARKS = {PASSED: "✓", FAILED: "✗", SKIPPED: "–"}
+CONSUMER = "-consumer"
+"""The end of the names of clients with group.protocol=consumer."""
 MIXED = "members of different clients: "
 HEAD = f"""# Which clients work with kshim
 
@@ -29,6 +31,10 @@ reasons are at the end. Anything else says what happened with kshim and with Apa
 ONLY_KSHIM = (
     "Only kshim is steered to move leaders and coordinators; those scenarios do not run with Apache Kafka."
 )
+WITH_CONSUMER = """## With group.protocol=consumer
+
+These members speak the protocol of KIP-848. The assignors, `range` and `uniform`, are the server's.
+"""
 TOGETHER = """## Members of different clients in one group
 
 With each assignor that both have, two members share six partitions; then one leaves.
@@ -74,7 +80,13 @@ def page(results: Sequence[Result]) -> str:
     alone = [result for result in results if not result.scenario.startswith(MIXED)]
     together = [result for result in results if result.scenario.startswith(MIXED)]
     clients = sorted({(result.client, result.version) for result in alone}, key=_sort_key)
-    parts = [HEAD, _totals(alone, clients), "## Scenarios", _scenarios(alone, clients), ONLY_KSHIM]
+    classic, consumer = (
+        [each for each in clients if each[0].endswith(CONSUMER) is is_consumer]
+        for is_consumer in (False, True)
+    )
+    parts = [HEAD, _totals(alone, clients), "## Scenarios", _scenarios(alone, classic), ONLY_KSHIM]
+    if consumer:
+        parts += [WITH_CONSUMER, _scenarios(alone, consumer)]
     if together:
         parts += [TOGETHER, _mixtures(together)]
     return "\n\n".join([part.strip() for part in [*parts, "## Not tried, and why", _reasons(results)]]) + "\n"
@@ -99,7 +111,7 @@ def _passed(results: Iterable[Result], broker: str) -> str:
 def _scenarios(results: Sequence[Result], clients: Sequence[Client]) -> str:
     found = {(r.client, r.version, r.scenario, r.broker): r for r in results}
     rows = [["Scenario", *(_title(client) for client in clients)], ["---"] * (len(clients) + 1)]
-    for scenario in dict.fromkeys(result.scenario for result in results):
+    for scenario in dict.fromkeys(r.scenario for r in results if (r.client, r.version) in clients):
         cells = [
             [found.get((*client, scenario, broker)) for broker in (KSHIM, APACHE_KAFKA)] for client in clients
         ]

@@ -194,10 +194,10 @@ def test_members_of_different_clients(
         pytest.skip(why_no_more)
     driver, second = new_driver(client), new_driver(other)
     driver.create_topic(topic=topic, partitions=PARTITIONS)
-    for assignor in common:
-        group = {"topics": [topic], "group": f"{topic}-{assignor}", "assignors": [assignor]}
-        driver.open(name="c", session_timeout_ms=SESSION_TIMEOUT_MS, **group)
-        second.open(name="c", session_timeout_ms=SESSION_TIMEOUT_MS, **group)
+    for assignors in common:
+        group_id = "-".join((topic, *assignors))
+        for each, assignor in zip((driver, second), assignors, strict=True):
+            join(each, topic, group=group_id, assignors=[assignor])
         wait_for([3, 3], driver, second)
         driver.close(name="c")
         wait_for([PARTITIONS], second)

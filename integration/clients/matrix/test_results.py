@@ -20,14 +20,15 @@ from integration.clients.matrix.results import (
 def test_the_last_result_of_each_scenario_is_shown(tmp_path: Path) -> None:
     path = tmp_path / "results.jsonl"
 
-    def has(broker: str, scenario: str, outcome: str, why: str = "") -> None:
-        note(path, Result("a", "1.2", broker, scenario, outcome, why, "2026-01-31"))
+    def has(broker: str, scenario: str, outcome: str, why: str = "", client: str = "a") -> None:
+        note(path, Result(client, "1.2", broker, scenario, outcome, why, "2026-01-31"))
 
     has(KSHIM, "acks: 1", FAILED)
     for broker in (KSHIM, APACHE_KAFKA):
         has(broker, "acks: 1", PASSED)
         has(broker, "seek", SKIPPED, "a: no seek")
         has(broker, "members of different clients: a", PASSED)
+        has(broker, "static members", PASSED, client="a-consumer")
     has(KSHIM, "acks: 0", PASSED)
     has(APACHE_KAFKA, "acks: 0", FAILED)
     lines = page(read(path)).splitlines()
@@ -37,3 +38,6 @@ def test_the_last_result_of_each_scenario_is_shown(tmp_path: Path) -> None:
     assert "| seek | – |" in lines
     assert "* a: no seek (seek)" in lines
     assert "| a | ✓ |" in lines
+    classic, consumer = "\n".join(lines).split("## With group.protocol=consumer")
+    assert "| static members | ✓ |" in consumer
+    assert "static members" not in classic

@@ -35,7 +35,11 @@ from integration.clients.matrix.drivers.consumers import Consumers, Options, pai
 from integration.clients.matrix.drivers.lines import POLL_S, Polling, data, serve, text
 from integration.clients.matrix.drivers.secured import of_librdkafka
 
-ASSIGNORS = {"range", "roundrobin", "cooperative-sticky"}
+ASSIGNORS = {
+    "classic": {"range", "roundrobin", "cooperative-sticky"},
+    "consumer": {"range", "uniform"},
+}
+"""By group.protocol."""
 TIMEOUT_S = 20
 AT_ONCE = 500
 """So many records are polled before the application does anything else."""
@@ -186,7 +190,7 @@ class Confluent(Consumers):
 
     def open(self, name: str, **asked: Any) -> None:
         options = Options(**asked)
-        options.need(ASSIGNORS)
+        options.need(ASSIGNORS[options.protocol])
 
         def make(polling: Polling) -> Consumer:
             consumer = Consumer(self._settings(options))
@@ -219,13 +223,17 @@ class Confluent(Consumers):
             "auto.offset.reset": options.reset,
             "enable.auto.commit": options.auto_commit,
             "enable.partition.eof": True,
-            "session.timeout.ms": options.session_timeout_ms,
-            "heartbeat.interval.ms": options.heartbeat_interval_ms,
             "max.poll.interval.ms": options.max_poll_interval_ms,
             "topic.metadata.refresh.interval.ms": 500,
-            "partition.assignment.strategy": ",".join(options.assignors),
             "isolation.level": options.isolation,
         }
+        if options.protocol == "consumer":
+            settings["group.protocol"] = options.protocol
+            settings["group.remote.assignor"] = options.assignors[0]
+        else:
+            settings["session.timeout.ms"] = options.session_timeout_ms
+            settings["heartbeat.interval.ms"] = options.heartbeat_interval_ms
+            settings["partition.assignment.strategy"] = ",".join(options.assignors)
         if options.instance is not None:
             settings["group.instance.id"] = options.instance
         if options.request_timeout_ms is not None:

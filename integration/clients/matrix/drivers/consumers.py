@@ -17,6 +17,7 @@ class Options:
     pattern: str | None = None
     partitions: list[list[Any]] | None = None
     group: str | None = None
+    protocol: str = "classic"
     reset: str = "earliest"
     assignors: list[str] = field(default_factory=lambda: ["range"])
     instance: str | None = None

@@ -114,13 +114,18 @@ func (d *driver) groupOptions(a lines.Open, feed *lines.Feed, options []kgo.Opt)
 			feed.Lost(lines.Of(found))
 		}),
 	)
+	known := assignors
+	if a.Protocol == "consumer" {
+		known = serverAssignors
+		options = append(options, kgo.WithContext(optedIn()))
+	}
 	if len(a.Assignors) > 0 {
 		balancers := []kgo.GroupBalancer{}
 		for _, each := range a.Assignors {
-			if assignors[each] == nil {
+			if known[each] == nil {
 				return nil, lines.Cannot("no assignor " + each)
 			}
-			balancers = append(balancers, assignors[each]())
+			balancers = append(balancers, known[each]())
 		}
 		options = append(options, kgo.Balancers(balancers...))
 	}
@@ -131,6 +136,11 @@ func (d *driver) groupOptions(a lines.Open, feed *lines.Feed, options []kgo.Opt)
 		options = append(options, kgo.DisableAutoCommit())
 	}
 	return options, nil
+}
+
+// optedIn makes a client use the consumer protocol, which it has to be asked for.
+func optedIn() context.Context {
+	return context.WithValue(context.Background(), "opt_in_kafka_next_gen_balancer_beta", true)
 }
 
 func (c *consumer) run() {

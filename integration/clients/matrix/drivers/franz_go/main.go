@@ -22,6 +22,12 @@ var assignors = map[string]func() kgo.GroupBalancer{
 	"cooperative-sticky": kgo.CooperativeStickyBalancer,
 }
 
+// serverAssignors are the balancers for which the client asks for an assignor of the consumer protocol.
+var serverAssignors = map[string]func() kgo.GroupBalancer{
+	"range":   kgo.RangeBalancer,
+	"uniform": kgo.StickyBalancer,
+}
+
 var codecs = map[string]kgo.CompressionCodec{
 	"none":   kgo.NoCompression(),
 	"gzip":   kgo.GzipCompression(),
@@ -301,6 +307,10 @@ func (d *driver) Groups() ([]string, error) {
 func (d *driver) Group(name string) (lines.Group, error) {
 	ctx, cancel := within()
 	defer cancel()
+	if described, err := d.admin.DescribeConsumerGroups(ctx, name); err == nil && described.Error() == nil {
+		found := described[name]
+		return lines.Group{State: found.State, Members: len(found.Members)}, nil
+	}
 	described, err := d.admin.DescribeGroups(ctx, name)
 	if err == nil {
 		err = described.Error()

@@ -12,9 +12,12 @@ import (
 type Event struct {
 	Kind       string
 	Partitions []Partition
+	At         time.Time
 }
 
-func (e Event) MarshalJSON() ([]byte, error) { return json.Marshal([]any{e.Kind, e.Partitions}) }
+func (e Event) MarshalJSON() ([]byte, error) {
+	return json.Marshal([]any{e.Kind, e.Partitions, e.At.UnixMilli()})
+}
 
 // Feed takes what a consumer's goroutines find, for the calls to ask for. Its methods may run at once.
 type Feed struct {
@@ -65,7 +68,7 @@ func (f *Feed) Lost(partitions []Partition) { f.event("lost", partitions, false)
 func (f *Feed) event(kind string, partitions []Partition, owned bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.events = append(f.events, Event{kind, sorted(partitions)})
+	f.events = append(f.events, Event{kind, sorted(partitions), time.Now()})
 	for _, each := range partitions {
 		if owned {
 			f.owned[each] = true

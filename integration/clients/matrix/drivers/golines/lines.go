@@ -108,6 +108,7 @@ type Open struct {
 	Pattern           string
 	Partitions        []Partition
 	Group             string
+	Protocol          string
 	Reset             string
 	Assignors         []string
 	Instance          string

@@ -56,6 +56,7 @@ final class Arguments {
         String pattern,
         List<TopicPartition> partitions,
         String group,
+        String protocol,
         String reset,
         List<String> assignors,
         String instance,

@@ -4,7 +4,6 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.UUID;
-import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 import org.apache.kafka.clients.consumer.ConsumerConfig;
 import org.apache.kafka.clients.consumer.KafkaConsumer;
@@ -20,6 +19,7 @@ final class Consuming {
         "sticky", "org.apache.kafka.clients.consumer.StickyAssignor",
         "cooperative-sticky", "org.apache.kafka.clients.consumer.CooperativeStickyAssignor"
     );
+    private static final List<String> REMOTE_ASSIGNORS = List.of("range", "uniform");
     private final String bootstrap;
     private final Map<String, Polling> consumers = new HashMap<>();
 
@@ -60,7 +60,7 @@ final class Consuming {
         if (asked.partitions() != null) {
             consumer.assign(asked.partitions());
         } else if (asked.pattern() != null) {
-            consumer.subscribe(Pattern.compile(asked.pattern()), polling);
+            Patterns.subscribe(consumer, asked, polling);
         } else {
             consumer.subscribe(asked.topics(), polling);
         }
@@ -73,13 +73,10 @@ final class Consuming {
         settings.put("bootstrap.servers", bootstrap);
         settings.put("auto.offset.reset", asked.reset());
         settings.put("enable.auto.commit", asked.autoCommit());
-        settings.put("session.timeout.ms", asked.sessionTimeoutMs());
-        settings.put("heartbeat.interval.ms", asked.sessionTimeoutMs() / 4);
         settings.put("max.poll.interval.ms", asked.maxPollIntervalMs());
         settings.put("metadata.max.age.ms", 500);
         settings.put("isolation.level", asked.isolation());
-        List<String> assignors = asked.assignors().stream().map(Consuming::assignor).toList();
-        settings.put("partition.assignment.strategy", assignors);
+        settings.putAll(ofProtocol(asked));
         if (asked.group() != null) {
             settings.put("group.id", asked.group());
         } else if (asked.partitions() == null) { // the client subscribes only in a group
@@ -95,6 +92,21 @@ final class Consuming {
             settings.put("group.instance.id", asked.instance());
         }
         return settings;
+    }
+
+    private static Map<String, Object> ofProtocol(Arguments.Open asked) {
+        if ("consumer".equals(asked.protocol())) {
+            String assignor = asked.assignors().get(0);
+            if (!REMOTE_ASSIGNORS.contains(assignor)) {
+                throw new Lines.Cannot("no assignor " + assignor);
+            }
+            return Map.of("group.protocol", "consumer", "group.remote.assignor", assignor);
+        }
+        return Map.of(
+            "session.timeout.ms", asked.sessionTimeoutMs(),
+            "heartbeat.interval.ms", asked.sessionTimeoutMs() / 4,
+            "partition.assignment.strategy", asked.assignors().stream().map(Consuming::assignor).toList()
+        );
     }
 
     private static String assignor(String name) {
