@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka import Consumer, ConsumerGroupType
+from confluent_kafka import Consumer, ConsumerGroupType, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from integration.java.tool import run_to_end
@@ -205,6 +205,31 @@ def test_a_config_of_a_group_is_kept_by_the_upstream_and_obeyed_here(
             (altered,) = asked.ask(1, IncrementalAlterConfigsRequest(resources=(resource,))).responses
             assert altered.error_code == ErrorCode.NONE, altered
             wait_until(lambda value_ms=value_ms: interval_ms() == value_ms, NOTICED_S, f"{value_ms} ms")
+
+
+def test_a_member_commits_in_a_transaction_of_the_upstream(kshim: Server, topic: str, admin: Admin) -> None:
+    admin.create_topic(topic, 1)
+    consumer = new_consumer(kshim, f"group-{topic}", enable_auto_commit="false")
+    consumer.subscribe([topic])
+    wait_assigned([consumer], 1)
+    producer = Producer({"bootstrap.servers": kshim.bootstrap, "transactional.id": f"id-{topic}"})
+    producer.init_transactions(SHARED_S)
+
+    def send(offset: int) -> None:
+        producer.begin_transaction()
+        where = TopicPartition(topic, 0, offset)
+        producer.send_offsets_to_transaction([where], consumer.consumer_group_metadata(), SHARED_S)
+
+    def committed() -> int:
+        return int(consumer.committed([TopicPartition(topic, 0)], SHARED_S)[0].offset)
+
+    send(5)
+    producer.commit_transaction(SHARED_S)
+    assert committed() == 5
+    send(9)
+    producer.abort_transaction(SHARED_S)
+    assert committed() == 5
+    consumer.close()
 
 
 # ---- three kshim
