@@ -76,7 +76,8 @@ class Chained(Mapped[R]):
 
 
 class Written(Mapped[R]):
-    """A mapped array of structures that keeps its bytes after it has been written for the first time.
+    """A mapped array of structures or strings that keeps its bytes after it has been written for the first
+    time.
 
     So it may be used for one version of one message only.
     """

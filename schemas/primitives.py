@@ -252,6 +252,14 @@ def can_be_written(text: str) -> bool:
     return len(text) <= MAX_STRING_BYTES // 4 or len(text.encode()) <= MAX_STRING_BYTES
 
 
+def compact_string(text: str) -> bytes:
+    """A string in compact form. Raises ValueError if it is too long."""
+    data = text.encode()
+    if len(data) > MAX_STRING_BYTES:
+        raise ValueError(f"a string of {len(data)} bytes")
+    return encode_uvarint(len(data) + 1) + data
+
+
 class String(Counted):
     """A string: UTF-8, at most 32767 bytes. As in Kafka, bytes that are not UTF-8 are read as U+FFFD. That
     takes three bytes, so the string may then be too long to be written again.

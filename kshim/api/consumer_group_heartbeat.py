@@ -5,6 +5,7 @@ If the protocol is switched off, members are refused as by Apache Kafka: UNSUPPO
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 
 from kshim.answering.consumer_protocol import is_served, visible_topics
@@ -15,7 +16,9 @@ from kshim.callers.context import NamedMember
 from kshim.callers.mistake import Mistake
 from kshim.callers.patience import is_patient, waits_longer_than_the_interval, waits_when_it_joins
 from kshim.coordination.groups.consumer.requests import Patience
-from kshim.turns.promise import Answer
+from kshim.coordination.groups.consumer.topic_names import MANY, prepared
+from kshim.turns.aside import OURS
+from kshim.turns.promise import Answer, run, settled
 from schemas.error_code import ErrorCode
 from schemas.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
@@ -32,8 +35,36 @@ def consumer_group_heartbeat(
         return ConsumerGroupHeartbeatResponse(error_code=ErrorCode.UNSUPPORTED_VERSION)
     if context.client is not None and request.member_id:
         context.client.member = NamedMember(request.group_id, request.member_id)
+    names = request.subscribed_topic_names
+    if names is not None and len(names) > MANY:
+        return run(_with_many_names(broker, context, request, names))
+    return _forward(broker, context, request)
+
+
+async def _with_many_names(
+    broker: MembersView,
+    context: RequestContext,
+    request: ConsumerGroupHeartbeatRequest,
+    names: Sequence[str],
+) -> ConsumerGroupHeartbeatResponse:
+    """Prepare the names aside, so that the coordinator's work does not depend on their number."""
+    context.turn.is_alone = True
+    address = context.client.address if context.client else OURS
+    try:
+        many = await broker.aside.run(partial(prepared, names), address)
+    except ValueError:  # the coordinator says what is wrong
+        many = None
+    return await settled(_forward(broker, context, request, many))
+
+
+def _forward(
+    broker: MembersView,
+    context: RequestContext,
+    request: ConsumerGroupHeartbeatRequest,
+    names: frozenset[str] | None = None,
+) -> Answer[ConsumerGroupHeartbeatResponse]:
     visible = partial(visible_topics, broker, context)
-    return broker.groups.member_heartbeat(context, request, visible, _patience(broker, context))
+    return broker.groups.member_heartbeat(context, request, visible, _patience(broker, context), names)
 
 
 def _patience(broker: MembersView, context: RequestContext) -> Patience:

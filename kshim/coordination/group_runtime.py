@@ -140,17 +140,19 @@ class GroupRuntime(Runtime):
         request: ConsumerGroupHeartbeatRequest,
         visible: Visible,
         patience: Patience,
+        names: frozenset[str] | None = None,
     ) -> Answer[ConsumerGroupHeartbeatResponse]:
         """See `Groups.member_heartbeat`."""
         if self.is_running:
             try:
-                check_heartbeat(request, context.api_version, self._groups.assignors)
+                version, assignors = context.api_version, self._groups.assignors
+                check_heartbeat(request, version, assignors, are_names_checked=names is not None)
             except Refused as refused:
                 return ConsumerGroupHeartbeatResponse(error_code=refused.error, error_message=refused.message)
         caller = self._caller(context)
         answer: Answer[ConsumerGroupHeartbeatResponse]
         is_last = not context.turn.fired
-        answer = self._answer(caller, MemberHeartbeat(request, visible, patience, is_last))
+        answer = self._answer(caller, MemberHeartbeat(request, visible, patience, is_last, names))
         if patience is not Patience.NONE and is_last and isinstance(answer, Promise):
             context.turn.watch(partial(self._release_member_heartbeat, request.group_id, caller.token))
         return answer

@@ -110,9 +110,10 @@ class Groups(Protocol):
         request: ConsumerGroupHeartbeatRequest,
         visible: Visible,
         patience: Patience,
+        names: frozenset[str] | None = None,
     ) -> Answer[ConsumerGroupHeartbeatResponse]:
         """Answer the heartbeat of a member of a group of the consumer protocol. visible: returns those of
-        some topics that the sender may see.
+        some topics that the sender may see. names: the topics that it names, if they were prepared.
         """
         ...
 

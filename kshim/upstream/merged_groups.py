@@ -126,9 +126,10 @@ class MergedGroups:
         request: ConsumerGroupHeartbeatRequest,
         visible: Visible,
         patience: Patience,
+        names: frozenset[str] | None = None,
     ) -> Answer[ConsumerGroupHeartbeatResponse]:
         """See `Groups.member_heartbeat`."""
-        answer = partial(self._groups.member_heartbeat, context, request, visible, patience)
+        answer = partial(self._groups.member_heartbeat, context, request, visible, patience, names)
         if self._groups.refusal(context, MemberHeartbeat(request)) is not ErrorCode.NONE:
             return answer()
         learned = self._members.of_heartbeat(request)

@@ -51,6 +51,10 @@ def write_element(name: str, entity: primitives.Entity, version: int, value: obj
     return encode(value)
 
 
+def _is_compact_string(wire: Construct) -> bool:
+    return isinstance(wire, primitives.String) and wire.is_compact and not wire.is_nullable
+
+
 class Writing(Text):
     """Generates encode(value, head, left, left_bytes). Numbers wait in `numbers` until they can be packed
     together; finished expressions wait in `pieces` until a loop or a branch begins.
@@ -204,6 +208,12 @@ class Writing(Text):
             self.piece(f"pack(f'>{{len({items})}}{wire.element.code}', *{items})", [(path, 0)])
             return
         self.flush()
+        if _is_compact_string(wire.element):
+            with self.block(f"if isinstance({items}, Written):", [(path, 0)]):
+                self.written(items, self.constant("write_", primitives.compact_string), path)
+            with self.block("else:"):
+                self.loop(wire, items, path)
+            return
         if not isinstance(wire.element, primitives.Entity):
             self.loop(wire, items, path)
             return
@@ -211,12 +221,16 @@ class Writing(Text):
             "write_", partial(write_element, f"{self.name}.{path}", wire.element, self.version)
         )
         with self.block(f"if {items}.__class__ is Written:", [(path, 0)]):
-            data = self.new("data")
-            self.line(f"{data} = {items}.written({write}, left)", [(path, 0)])
-            self.spend_bytes(f"len({data})")
-            self.line(f"{self.out}.append({data})", [(path, 0)])
+            self.written(items, write, path)
         with self.block("else:"):
             self.loop(wire, items, path)
+
+    def written(self, items: str, write: str, path: str) -> None:
+        """Generate the writing of an array that keeps its bytes."""
+        data = self.new("data")
+        self.line(f"{data} = {items}.written({write}, left)", [(path, 0)])
+        self.spend_bytes(f"len({data})")
+        self.line(f"{self.out}.append({data})", [(path, 0)])
 
     def loop(self, wire: primitives.Array, items: str, path: str) -> None:
         """Generate a loop that writes the elements one by one."""

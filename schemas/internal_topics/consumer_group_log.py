@@ -6,7 +6,7 @@ assignment_epochs (4.3, KIP-1251) and assignment_timestamp (4.3, KIP-1263). meta
 which is only read, and deleted.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 from uuid import UUID
 
@@ -87,7 +87,7 @@ class ConsumerGroupMemberMetadataValue:
     rack_id: str | None = field(nullable_string)
     client_id: str = field(string)
     client_host: str = field(string)
-    subscribed_topic_names: tuple[str, ...] = field(array(string))
+    subscribed_topic_names: Sequence[str] = field(array(string))
     subscribed_topic_regex: str | None = field(nullable_string)
     rebalance_timeout_ms: int = field(int32, default=-1)
     server_assignor: str | None = field(nullable_string)

@@ -6,7 +6,7 @@ The api functions have checked before that the topics exist and that the caller 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Container, Iterable, Mapping
 from functools import lru_cache
 from typing import Protocol
 
@@ -217,7 +217,7 @@ class Subscribed(Protocol):
     @property
     def group_id(self) -> str: ...
 
-    def subscribed_topics(self) -> Collection[str] | None:
+    def subscribed_topics(self) -> Container[str] | None:
         """The topics that its members consume; None stands for every topic."""
 
 

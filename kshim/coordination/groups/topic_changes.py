@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
+
 MOST_TOPICS = 10_000
 
 
@@ -17,6 +19,16 @@ class TopicChanges:
         self._changes[topic] = (now_ms, f"{topic} {change}")
         if len(self._changes) > MOST_TOPICS:
             del self._changes[next(iter(self._changes))]
+
+    def changes_since(self, since_ms: int, topics: Container[str]) -> list[str]:
+        """The last changes of some topics after `since_ms`, in words, sorted by the topics' names."""
+        found: list[tuple[str, str]] = []
+        for topic, (changed_ms, change) in reversed(self._changes.items()):
+            if changed_ms <= since_ms:
+                break
+            if topic in topics:
+                found.append((topic, change))
+        return [change for _, change in sorted(found)]
 
     def change_since(self, topic: str, since_ms: int) -> str:
         """The last change of a topic, in words; empty if it has not changed after `since_ms`."""

@@ -50,7 +50,7 @@ class WantedTopics:
 
     def is_wanted(self, topic: str) -> bool:
         """True if a member subscribes to a topic."""
-        return any(topic in shard.hard_state.consumer.topics() for shard in self._served())
+        return any(shard.hard_state.consumer.subscribed_to(topic) for shard in self._served())
 
     def has_regexes(self) -> bool:
         """True if a member subscribes by regular expression. O(groups)."""

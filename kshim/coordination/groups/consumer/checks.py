@@ -14,8 +14,17 @@ FIRST_VERSION_WITH_OWN_ID = 1
 """From this version on the client makes the member id (KIP-1082)."""
 
 
-def check_heartbeat(request: ConsumerGroupHeartbeatRequest, version: int, assignors: Sequence[str]) -> None:
-    """Raise Refused for a request that no group can answer. assignors: the configured ones."""
+def check_heartbeat(
+    request: ConsumerGroupHeartbeatRequest,
+    version: int,
+    assignors: Sequence[str],
+    *,
+    are_names_checked: bool = False,
+) -> None:
+    """Raise Refused for a request that no group can answer. assignors: the configured ones.
+
+    are_names_checked: True if it is known that the names of the topics can be written.
+    """
     fault = _fault(request, version)
     if fault is not None:
         raise Refused(ErrorCode.INVALID_REQUEST, fault)
@@ -25,7 +34,8 @@ def check_heartbeat(request: ConsumerGroupHeartbeatRequest, version: int, assign
             f"ServerAssignor {request.server_assignor} is not supported. "
             f"Supported assignors: {', '.join(assignors)}.",
         )
-    if not all(map(can_be_written, _texts(request))):
+    names = () if are_names_checked else request.subscribed_topic_names or ()
+    if not all(map(can_be_written, (*_texts(request), *names))):
         raise Refused(ErrorCode.UNKNOWN_SERVER_ERROR)
 
 
@@ -63,12 +73,13 @@ def _is_blank(text: str) -> bool:
 
 
 def _texts(request: ConsumerGroupHeartbeatRequest) -> tuple[str, ...]:
-    """The texts that would be put into records; they cannot be written if their UTF-8 is too long."""
+    """The texts besides names of topics that would be put into records; they cannot be written if their UTF-8
+    is too long.
+    """
     optional = (
         request.instance_id,
         request.rack_id,
         request.subscribed_topic_regex,
         request.server_assignor,
     )
-    names = request.subscribed_topic_names or ()
-    return (request.group_id, request.member_id, *names, *(text for text in optional if text is not None))
+    return (request.group_id, request.member_id, *(text for text in optional if text is not None))

@@ -30,6 +30,7 @@ from kshim.coordination.groups.consumer.reconciliation import Owned
 from kshim.coordination.groups.consumer.refused import Refused
 from kshim.coordination.groups.consumer.states import GroupState
 from kshim.coordination.groups.consumer.targets import assign, take_step
+from kshim.coordination.groups.consumer.topic_names import topic_names
 from kshim.coordination.groups.consumer.writing import Writing
 from kshim.coordination.groups.settings import MigrationPolicy
 from kshim.coordination.groups.timers import TimerKind
@@ -170,7 +171,7 @@ def _merged(
         instance_id=old.instance_id if instance_id is None else instance_id,
         rack_id=old.rack_id if rack_id is None else rack_id,
         rebalance_timeout_ms=old.rebalance_timeout_ms if timeout_ms == -1 else timeout_ms,
-        topic_names=frozenset(subscription.topics),
+        topic_names=topic_names(subscription.topics),
         regex="",
         client_id=caller.client_id,
         client_host=caller.client_host,

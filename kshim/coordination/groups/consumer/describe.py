@@ -8,6 +8,7 @@ from kshim.coordination.groups.consumer.group import ConsumerGroup
 from kshim.coordination.groups.consumer.member import Member
 from kshim.coordination.groups.consumer.partitions import Assignment as Partitions
 from kshim.coordination.groups.consumer.partitions import joined, without_epochs
+from kshim.coordination.groups.consumer.topic_names import in_order
 from kshim.coordination.groups.consumer.topics import Topics
 from schemas.messages.consumer_group_describe import (
     Assignment,
@@ -43,7 +44,7 @@ def _described(member: Member, target: Partitions, topics: Topics) -> DescribedM
         member_epoch=member.epoch,
         client_id=member.client_id,
         client_host=member.client_host,
-        subscribed_topic_names=tuple(sorted(member.topic_names)),
+        subscribed_topic_names=in_order(member.topic_names),
         subscribed_topic_regex=member.regex,
         assignment=_named(without_epochs(joined(member.assigned, member.revoking)), topics),
         target_assignment=_named(target, topics),

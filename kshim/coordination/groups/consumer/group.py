@@ -7,7 +7,6 @@ restart.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
 from typing import NamedTuple
 
 from kshim.coordination.decision import Caller
@@ -18,7 +17,7 @@ from kshim.coordination.groups.consumer.partitions import NOTHING, Assignment
 from kshim.coordination.groups.consumer.requests import Patience
 from kshim.coordination.groups.consumer.searching import Search
 from kshim.coordination.groups.consumer.states import GroupState
-from kshim.coordination.groups.consumer.subscriptions import Subscriptions
+from kshim.coordination.groups.consumer.subscriptions import Subscriptions, Watch
 from kshim.coordination.groups.rebalance_record import Rebalance
 from schemas.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 
@@ -27,7 +26,7 @@ FIRST_EPOCH = 1
 NO_EPOCH = -1
 
 
-def watch_nothing(topic: str, is_subscribed: bool) -> None:
+def watch_nothing(topic: str | None, is_subscribed: bool) -> None:
     """The `watch` of a group whose topics nobody needs to find."""
 
 
@@ -66,7 +65,7 @@ class ConsumerGroup:
         "visible",
     )
 
-    def __init__(self, group_id: str, watch: Callable[[str, bool], None] = watch_nothing) -> None:
+    def __init__(self, group_id: str, watch: Watch = watch_nothing) -> None:
         """watch: see `Subscriptions`."""
         self.group_id = group_id
         self.epoch = FIRST_EPOCH
@@ -118,9 +117,9 @@ class ConsumerGroup:
         """The target of a member; nothing if none was computed for it."""
         return self.targets.get(member.member_id, NOTHING)
 
-    def subscribed_topics(self) -> set[str]:
-        """The names of the topics that its members subscribe to."""
-        return self.subscriptions.topics()
+    def subscribed_topics(self) -> Subscriptions:
+        """The topics that its members subscribe to."""
+        return self.subscriptions
 
     def needs_refresh(self, now_ms: int) -> bool:
         """True if the topics are to be looked at again: after a load, a change of a topic, or a write that

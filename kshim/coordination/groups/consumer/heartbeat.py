@@ -23,6 +23,7 @@ from kshim.coordination.groups.consumer.recording import Cause, resumes
 from kshim.coordination.groups.consumer.refused import Refused
 from kshim.coordination.groups.consumer.regexes import Searched, change_regex, check_regex, maybe_search
 from kshim.coordination.groups.consumer.targets import assign, refresh, take_step
+from kshim.coordination.groups.consumer.topic_names import size_bytes, topic_names
 from kshim.coordination.groups.consumer.writing import Writing
 from kshim.coordination.groups.trigger import Trigger
 from schemas.error_code import ErrorCode
@@ -55,14 +56,26 @@ class Checked(NamedTuple):
     """True if the group is to rebalance, whatever the request changes."""
 
 
-def check(it: Writing, caller: Caller, request: ConsumerGroupHeartbeatRequest) -> Checked:
-    """Find the member of a heartbeat that joins or stays. Raises Refused; nothing changes."""
-    _check_size(it, request)
+def check(
+    it: Writing,
+    caller: Caller,
+    request: ConsumerGroupHeartbeatRequest,
+    names: frozenset[str] | None = None,
+) -> Checked:
+    """Find the member of a heartbeat that joins or stays. Raises Refused; nothing changes.
+
+    names: the topics that it names, if they were prepared.
+    """
+    if names is None and request.subscribed_topic_names is not None:
+        names = topic_names(request.subscribed_topic_names)
+    _check_size(it, names)
     owned = _owned(request)
     member_id = request.member_id or it.environment.new_member_id()
     check_room(it, request.member_id, request.instance_id)
     old, replaced = find_member(it.group, member_id, request.instance_id, request.member_epoch, owned)
-    new = _merged(old, caller, request)
+    new = _merged(
+        old, caller, request, old.topic_names if names is None else it.group.subscriptions.same(names)
+    )
     check_regex(it, new)
     check_state(new, owned)
     return Checked(old, new, replaced, owned)
@@ -138,19 +151,17 @@ def leave(it: Writing, request: ConsumerGroupHeartbeatRequest) -> ConsumerGroupH
     return ConsumerGroupHeartbeatResponse(member_id=request.member_id, member_epoch=request.member_epoch)
 
 
-def _check_size(it: Writing, request: ConsumerGroupHeartbeatRequest) -> None:
+def _check_size(it: Writing, names: frozenset[str] | None) -> None:
     """Refuse a subscription whose record Kafka's log would not take."""
-    names = request.subscribed_topic_names
-    if names is not None and len(names) > FEW_NAMES:
-        size = sum(len(name.encode(errors="surrogatepass")) + 1 for name in names)
-        if size > it.settings.message_max_bytes:
-            raise Refused(ErrorCode.UNKNOWN_SERVER_ERROR)
+    too_many = names is not None and len(names) > FEW_NAMES
+    if too_many and size_bytes(names or ()) > it.settings.message_max_bytes:
+        raise Refused(ErrorCode.UNKNOWN_SERVER_ERROR)
 
 
-def _merged(old: Member, caller: Caller, request: ConsumerGroupHeartbeatRequest) -> Member:
+def _merged(
+    old: Member, caller: Caller, request: ConsumerGroupHeartbeatRequest, names: frozenset[str]
+) -> Member:
     """The member with all that the request says. What the request leaves out stays as it was."""
-    names = request.subscribed_topic_names
-
     return replace(
         old,
         instance_id=_given(request.instance_id, old.instance_id),
@@ -159,7 +170,7 @@ def _merged(old: Member, caller: Caller, request: ConsumerGroupHeartbeatRequest)
             old.rebalance_timeout_ms if request.rebalance_timeout_ms == -1 else request.rebalance_timeout_ms
         ),
         server_assignor=_given(request.server_assignor, old.server_assignor),
-        topic_names=old.topic_names if names is None else frozenset(names),
+        topic_names=names,
         regex=_given(request.subscribed_topic_regex, old.regex),
         client_id=caller.client_id,
         client_host=caller.client_host,

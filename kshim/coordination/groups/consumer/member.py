@@ -11,6 +11,7 @@ from kshim.coordination.groups.consumer.partitions import (
     from_current,
     to_current,
 )
+from kshim.coordination.groups.consumer.topic_names import in_record, topic_names
 from schemas.internal_topics.consumer_group_log import (
     ClassicMemberMetadata,
     ConsumerGroupCurrentMemberAssignmentValue,
@@ -80,7 +81,7 @@ class Member:
             rack_id=self.rack_id,
             client_id=self.client_id,
             client_host=self.client_host,
-            subscribed_topic_names=tuple(sorted(self.topic_names)),
+            subscribed_topic_names=in_record(self.topic_names),
             subscribed_topic_regex=self.regex,
             rebalance_timeout_ms=self.rebalance_timeout_ms,
             server_assignor=self.server_assignor,
@@ -95,7 +96,7 @@ class Member:
             rack_id=stored.rack_id,
             client_id=stored.client_id,
             client_host=stored.client_host,
-            topic_names=frozenset(stored.subscribed_topic_names),
+            topic_names=topic_names(stored.subscribed_topic_names),
             regex=stored.subscribed_topic_regex or "",
             rebalance_timeout_ms=stored.rebalance_timeout_ms,
             server_assignor=stored.server_assignor,

@@ -5,6 +5,7 @@ what they are to have. See `groups.recording`; each function notes one event tha
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from itertools import islice
 from typing import NamedTuple
 
 from kshim.coordination.groups.classic_group import CONSUMER
@@ -24,7 +25,7 @@ from kshim.coordination.groups.rebalance_record import (
     Resumed,
     Who,
 )
-from kshim.coordination.groups.texts import joined
+from kshim.coordination.groups.texts import MOST_CHARACTERS, joined
 from kshim.coordination.groups.trigger import Gone, Trigger
 
 _CAUSES: Mapping[Gone, Trigger] = {
@@ -173,16 +174,20 @@ def _cause(draft: Draft, group: ConsumerGroup, noted: Noted) -> tuple[Cause, Ite
         if is_same:
             return Cause(Trigger.ASSIGNOR_CHANGED), (who(member),)
         return Cause(Trigger.SUBSCRIBED, _difference(old, member)), (who(member),)
-    topics = sorted(group.subscribed_topics())
-    changes = filter(None, (draft.topics.change_since(topic, group.assigned_ms) for topic in topics))
+    changes = draft.topics.changes_since(group.assigned_ms, group.subscriptions)
     return Cause(Trigger.TOPICS_CHANGED, joined(changes, "; ")), ()
 
 
 def _difference(old: Member, new: Member) -> str:
-    added = [f"+{topic}" for topic in sorted(new.topic_names - old.topic_names)]
-    removed = [f"-{topic}" for topic in sorted(old.topic_names - new.topic_names)]
+    added = [f"+{topic}" for topic in _some(new.topic_names - old.topic_names)]
+    removed = [f"-{topic}" for topic in _some(old.topic_names - new.topic_names)]
     expressions = [f"{sign}{regex}" for sign, regex in (("+", new.regex), ("-", old.regex)) if regex]
     return joined([*added, *removed, *(expressions if old.regex != new.regex else ())])
+
+
+def _some(topics: frozenset[str]) -> list[str]:
+    """The topics, sorted; of many only some, as a text does not hold more."""
+    return sorted(islice(topics, MOST_CHARACTERS))
 
 
 def _gave_up(old: Member, new: Member) -> bool:

@@ -24,6 +24,9 @@ from schemas.error_code import ErrorCode
 SHORTEST_REFRESH_MS = 10_000
 """The topics are searched again after this long at the earliest, in ms."""
 
+MOST_MATCHES = 3_000
+"""After so many matches are written the rest follows in another decision: they take about 10 ms."""
+
 
 def check_regex(it: Writing, member: Member) -> None:
     """Refuse an expression that is invalid, unless a member uses it already."""
@@ -83,27 +86,35 @@ def maybe_search(it: Writing, before: Searched, is_new: bool, visible: Visible) 
 
 
 def go_on_searching(it: Writing) -> None:
-    """Search for a moment. At the end write what each of the group's expressions matches, and a new group
-    epoch if that has changed.
+    """Search for a moment. At the end write the matches of the group's expressions, in several decisions if
+    they are many, and in the last one a new group epoch if they have changed.
     """
     group, topics = it.group, it.environment.topics
     if group.search is None:
         visible = group.visible(topics.names())
         regexes = tuple(group.subscriptions.regexes)
         group.search = Search(regexes, sorted(visible), topics.version(), it.now_ms)
-    if not group.search.go_on():
+    search = group.search
+    if not search.go_on() or not _write_matches(it, search):
         it.arm(TimerKind.REGEX, "", 0)
         return
-    search, group.search = group.search, None
-    is_bumped = is_used = False
-    for regex, matches in search.found.items():
-        if regex in group.subscriptions.regexes:
-            is_used = True
-            known = group.subscriptions.resolved.get(regex)
-            found = frozenset(matches)
-            is_bumped = is_bumped or found != (frozenset() if known is None else known.topics)
-            it.put_regex(regex, Resolved(found, search.version, search.began_ms))
-    it.noted.cause = Cause(Trigger.REGEX_RESOLVED) if is_bumped else None
-    if is_used and bump_if_changed(it, is_bumped):
+    group.search = None
+    it.noted.cause = Cause(Trigger.REGEX_RESOLVED) if search.has_changes else None
+    if search.is_used and bump_if_changed(it, search.has_changes):
         group.refresh_at = (it.now_ms + REFRESH_MS, group.epoch)
     assign_later(it)
+
+
+def _write_matches(it: Writing, search: Search) -> bool:
+    """Write the matches of some expressions; return True if those were the last."""
+    known, left = it.group.subscriptions, MOST_MATCHES
+    while search.found and left > 0:
+        regex, matches = next(iter(search.found.items()))
+        del search.found[regex]
+        left -= len(matches)
+        if regex in known.regexes:
+            search.is_used = True
+            before, now = known.resolved.get(regex), frozenset(matches)
+            search.has_changes |= now != (frozenset() if before is None else before.topics)
+            it.put_regex(regex, Resolved(now, search.version, search.began_ms))
+    return not search.found

@@ -26,6 +26,8 @@ class MemberHeartbeat(NamedTuple):
     patience: Patience = Patience.NONE
     is_last: bool = True
     """False if another request follows on the connection: then the answer must not wait."""
+    names: frozenset[str] | None = None
+    """The topics that the request names, if they were prepared; see `topic_names`."""
 
     @property
     def group_id(self) -> str:

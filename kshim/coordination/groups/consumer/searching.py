@@ -19,6 +19,10 @@ class Search:
         self.began_ms = now_ms
         self.found: dict[str, set[str]] = {regex: set() for regex in regexes}
         """The matches so far by expression."""
+        self.is_used = False
+        """True once matches of an expression are written that a member still uses."""
+        self.has_changes = False
+        """True once matches are written that were others before."""
         self._work = self._match(names)
 
     def go_on(self) -> bool:

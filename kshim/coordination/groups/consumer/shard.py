@@ -47,7 +47,6 @@ from schemas.error_code import ErrorCode
 from schemas.internal_topics.group_metadata_log import NO_ID, TopicId
 from schemas.messages.consumer_group_describe import DescribedGroup
 from schemas.messages.consumer_group_heartbeat import (
-    ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
 )
 from schemas.messages.delete_groups import DeletableGroupResult
@@ -182,23 +181,24 @@ class ConsumerShard:
             raise _no_group(group_id, classic, joins_or_stays=request.member_epoch > JOINS)
         if classic is None:
             it = self._writing(draft, group or self._store.new_group(group_id))
-            checked = check(it, caller, request)
+            checked = check(it, caller, request, asked.names)
         else:
-            it, checked = self._upgrade(draft, classic, caller, request)
+            it, checked = self._upgrade(draft, classic, caller, asked)
         return it, heartbeat(it, checked, request, asked.visible, interval_ms(it, asked.patience))
 
     def _upgrade(
-        self, draft: Draft, classic: ClassicGroup, caller: Caller, request: ConsumerGroupHeartbeatRequest
+        self, draft: Draft, classic: ClassicGroup, caller: Caller, asked: MemberHeartbeat
     ) -> tuple[Writing, Checked]:
         """Put a consumer group in the place of a classic one, if the request will not be refused."""
+        request, names = asked.request, asked.names
         it = self._writing(draft, self._store.new_group(classic.group_id))
         if classic.state is State.EMPTY:
-            checked = check(it, caller, request)
+            checked = check(it, caller, request, names)
             draft.cancel_all(classic)
             draft.forget_group(classic)
         else:
             converted = convert(classic, draft.settings, self._environment.topics)
-            checked = check(self._writing(draft, converted.group), caller, request)
+            checked = check(self._writing(draft, converted.group), caller, request, names)
             checked = checked._replace(rebalances=not converted.is_settled)
             upgrade(it, classic, converted)
             it.noted.clear()
@@ -354,7 +354,7 @@ class ConsumerShard:
             partition: value
             for partition, value in looked_at.items()
             if is_old(value, NO_TIMESTAMP, draft.now_ms, retention_ms)
-            and not group.subscriptions.is_subscribed_to(partition[0])
+            and partition[0] not in group.subscriptions
         }
         for topic, index in expired:
             draft.forget_offset(group_id, topic, index)

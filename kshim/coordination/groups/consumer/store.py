@@ -19,7 +19,8 @@ class ConsumerGroups:
 
     def __init__(self) -> None:
         self.groups: dict[str, ConsumerGroup] = {}
-        self._by_topic: dict[str, set[str]] = {}
+        self._by_topic: dict[str | None, set[str]] = {}
+        """Group ids by topic; under None those of groups that subscribe to many topics at once."""
 
     def new_group(self, group_id: str) -> ConsumerGroup:
         """A group that exists as soon as its first record is applied."""
@@ -51,18 +52,26 @@ class ConsumerGroups:
         """Forget a group, if it exists: a classic group has taken its place."""
         group = self.groups.pop(group_id, None)
         if group is not None:
-            for topic in group.subscribed_topics():
+            for topic in group.subscriptions.watched():
                 self._watch(group_id, topic, False)
 
     def topics(self) -> Set[str]:
         """The topics that groups subscribe to."""
-        return self._by_topic.keys()
+        found = {topic for topic in self._by_topic if topic is not None}
+        for group_id in self._by_topic.get(None, ()):
+            found.update(*self.groups[group_id].subscriptions.many)
+        return found
 
     def subscribed_to(self, topic: str) -> list[str]:
         """The ids of the groups that subscribe to a topic, in the order of the ids."""
-        return sorted(self._by_topic.get(topic, ()))
+        of_many = {
+            group_id
+            for group_id in self._by_topic.get(None, ())
+            if topic in self.groups[group_id].subscriptions
+        }
+        return sorted(of_many | self._by_topic.get(topic, set()))
 
-    def _watch(self, group_id: str, topic: str, is_subscribed: bool) -> None:
+    def _watch(self, group_id: str, topic: str | None, is_subscribed: bool) -> None:
         if is_subscribed:
             self._by_topic.setdefault(topic, set()).add(group_id)
             return

@@ -7,6 +7,7 @@ from kshim.coordination.groups.consumer.assignors.table import ASSIGNORS
 from kshim.coordination.groups.consumer.member import Member, MemberState
 from kshim.coordination.groups.consumer.partitions import NOTHING
 from kshim.coordination.groups.consumer.reconciliation import Owned, Step, reconcile
+from kshim.coordination.groups.consumer.subscriptions import common
 from kshim.coordination.groups.consumer.topics import metadata_hash
 from kshim.coordination.groups.consumer.writing import Writing
 from kshim.coordination.groups.timers import TimerKind
@@ -20,7 +21,7 @@ def bump_if_changed(it: Writing, is_bumped: bool) -> bool:
     """Look at the topics that the group subscribes to. Write a new group epoch if they have changed since, or
     if `is_bumped`; return True if that was done.
     """
-    now = metadata_hash(it.environment.topics, it.group.subscriptions.topics())
+    now = metadata_hash(it.group.subscriptions.existing(it.environment.topics))
     if not is_bumped and now == it.group.metadata_hash:
         return False
     it.begin_epoch(now)
@@ -67,10 +68,16 @@ def assign_later(it: Writing) -> None:
 
 
 def subscribed_ids(it: Writing, member: Member) -> frozenset[TopicId]:
-    """The ids of the topics that a member subscribes to, as far as they exist."""
-    named = it.environment.topics.named
-    found = map(named, it.group.subscriptions.topics_of(member))
-    return frozenset(topic.topic_id for topic in found if topic is not None)
+    """The ids of the topics that a member subscribes to, as far as they exist, and it has or is to have
+    partitions of them; if there are none, of any others.
+    """
+    topics, known = it.environment.topics, it.group.subscriptions
+    held = map(topics.with_id, {*it.group.target_of(member), *member.assigned})
+    found = frozenset(topic.topic_id for topic in held if topic and known.subscribes(member, topic.name))
+    if found:
+        return found
+    others = map(topics.named, common(known.topics_of(member), topics.names()))
+    return frozenset(topic.topic_id for topic in others if topic is not None)
 
 
 def next_step(it: Writing, member: Member, owned: Owned | None = None, is_new: bool = False) -> Member:
@@ -106,18 +113,19 @@ def take_step(it: Writing, member: Member, owned: Owned | None, is_new: bool) ->
 
 
 def _spec(it: Writing) -> GroupSpec:
-    group, named = it.group, it.environment.topics.named
-    found = {name: named(name) for name in group.subscriptions.topics()}
-    ids = {name: topic.topic_id for name, topic in found.items() if topic is not None}
-    kinds: dict[frozenset[str], frozenset[TopicId]] = {}
+    group = it.group
+    found = group.subscriptions.existing(it.environment.topics)
+    ids = {topic.name: topic.topic_id for topic in found}
+    kinds: dict[tuple[frozenset[str], str], frozenset[TopicId]] = {}
     members = {}
     for member in group.members.values():
-        names = group.subscriptions.topics_of(member)
-        if names not in kinds:
-            kinds[names] = frozenset(ids[name] for name in names if name in ids)
-        members[member.member_id] = MemberSpec(kinds[names], group.target_of(member), member.instance_id)
+        kind = member.topic_names, member.regex
+        if kind not in kinds:
+            names = common(group.subscriptions.topics_of(member), ids.keys())
+            kinds[kind] = frozenset(ids[name] for name in names)
+        members[member.member_id] = MemberSpec(kinds[kind], group.target_of(member), member.instance_id)
     return GroupSpec(
         members,
-        {topic.topic_id: topic.partitions for topic in found.values() if topic is not None},
+        {topic.topic_id: topic.partitions for topic in found},
         group.subscriptions.is_homogeneous(len(members)),
     )

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
-from functools import lru_cache
+from collections.abc import Collection
 from typing import NamedTuple, Protocol
 
 from schemas.internal_topics.group_metadata_log import TopicId
@@ -55,23 +54,27 @@ class NoTopics:
         return 0
 
 
-def metadata_hash(topics: Topics, names: Iterable[str]) -> int:
-    """A hash of those of the named topics that exist, as a signed 64-bit number; 0 if there are none.
+def metadata_hash(topics: Collection[Topic]) -> int:
+    """A hash of topics, sorted by name, as a signed 64-bit number; 0 if there are none.
 
     It is the BLAKE2b digest of what matters to groups: ids, names, numbers of partitions, racks. Kafka
     computes another hash (XXH3) of the same; a group loaded from Kafka's log therefore has one more epoch.
     """
-    found = [topic for name in sorted(names) if (topic := topics.named(name)) is not None]
-    if not found:
+    if not topics:
         return 0
     from hashlib import blake2b
 
-    both = blake2b(b"".join(map(_digest, found)), digest_size=8)
+    both = blake2b(b"".join(map(_facts, topics)), digest_size=8)
     return int.from_bytes(both.digest(), signed=True)
 
 
-@lru_cache(maxsize=4096)
-def _digest(topic: Topic) -> bytes:
-    from hashlib import blake2b
-
-    return blake2b(repr(topic).encode(errors="surrogatepass"), digest_size=16).digest()
+def _facts(topic: Topic) -> bytes:
+    name, topic_id, partitions, racks = topic
+    more = repr(racks) if racks else ""
+    return b"%s%d %d %s%s" % (
+        topic_id.bytes,
+        len(name),
+        partitions,
+        name.encode(errors="surrogatepass"),
+        more.encode(errors="surrogatepass"),
+    )

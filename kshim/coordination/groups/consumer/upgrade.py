@@ -15,6 +15,7 @@ from kshim.coordination.groups.consumer.member import Member
 from kshim.coordination.groups.consumer.partition_epochs import FREE, StillOwned
 from kshim.coordination.groups.consumer.partitions import Assignment, Held
 from kshim.coordination.groups.consumer.refused import LONGEST_SHOWN, Refused
+from kshim.coordination.groups.consumer.topic_names import topic_names
 from kshim.coordination.groups.consumer.topics import Topics, metadata_hash
 from kshim.coordination.groups.consumer.writing import Writing
 from kshim.coordination.groups.draft import Draft
@@ -89,8 +90,8 @@ def upgrade(it: Writing, classic: ClassicGroup, converted: Converted) -> None:
     draft.forget_group(classic)
     for member in converted.members:
         it.put_member(member)
-    names = group.subscriptions.topics()
-    it.put_epoch(classic.generation, metadata_hash(it.environment.topics, names))
+    found = group.subscriptions.existing(it.environment.topics)
+    it.put_epoch(classic.generation, metadata_hash(found))
     for member in converted.members:
         it.put_target(member.member_id, target_of(member))
     it.put_assignment_epoch(classic.generation, 0)
@@ -119,11 +120,9 @@ def target_of(member: Member) -> Assignment:
 
 def _has_all(group: ConsumerGroup, topics: Topics) -> bool:
     """True if each partition of each topic that the group subscribes to has an owner."""
-    found = map(topics.named, group.subscriptions.topics())
     return not any(
         group.partition_epochs.of(topic.topic_id, partition) == FREE
-        for topic in found
-        if topic is not None
+        for topic in group.subscriptions.existing(topics)
         for partition in range(topic.partitions)
     )
 
@@ -165,7 +164,7 @@ def _converted(
         client_id=member.client_id,
         client_host=member.client_host,
         rebalance_timeout_ms=member.rebalance_timeout_ms,
-        topic_names=frozenset(subscription.topics),
+        topic_names=topic_names(subscription.topics),
         assigned=assigned,
         classic=ClassicMemberMetadata(
             session_timeout_ms=member.session_timeout_ms,

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kshim.coordination.groups.consumer import searching
+from kshim.coordination.groups.consumer import regexes, searching
 from kshim.coordination.groups.consumer.requests import MemberHeartbeat
 from kshim.coordination.groups.consumer.subscriptions import Resolved
 from kshim.coordination.groups.timers import TimerKind
@@ -255,6 +255,22 @@ class TestSearches:
         decisions = [*world.coordinator.advance(world.now_ms)]
         assert len(decisions) > 2
         assert [len(each.records) for each in decisions[:2]] == [0, 0]
+
+    def test_many_matches_are_written_a_part_at_a_time_and_set_off_one_rebalance(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(regexes, "MOST_MATCHES", 1)
+        members = [(stable(each, names=(), regex=f"{each}|foo|bar"), target()) for each in "abc"]
+        world = running(Given(10, members))
+        world.heartbeat("a", 10)
+        steps = []
+        for decision in world.coordinator.advance(world.now_ms):
+            world._note(decision)
+            steps.append((world.kinds()[:2], world.group().epoch))
+        assert steps[:3] == [([16], 10), ([16], 10), ([16, 3], 11)]
+        assert {each.topics for each in world.group().subscriptions.resolved.values()} == {
+            frozenset({"foo", "bar"})
+        }
 
     def test_names_and_an_expression(self) -> None:
         world = World()

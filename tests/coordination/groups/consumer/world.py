@@ -140,7 +140,8 @@ class Given:
     def records(self, group_id: str, topics: FakeTopics) -> Iterator[GroupRecord]:
         names = {name for member, _ in self.members for name in member.topic_names}
         names |= {name for each in self.resolved.values() for name in each.topics}
-        digest = metadata_hash(topics, names) if self.metadata_hash is None else self.metadata_hash
+        found = [topic for topic in map(topics.named, sorted(names)) if topic is not None]
+        digest = metadata_hash(found) if self.metadata_hash is None else self.metadata_hash
         for member, _ in self.members:
             key = ConsumerGroupMemberMetadataKey(group=group_id, member_id=member.member_id)
             yield GroupRecord(key, member.to_metadata())
