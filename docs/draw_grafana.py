@@ -71,7 +71,7 @@ ROWS: dict[str, tuple[Panel, ...]] = {
     "Rebalances": (
         Panel(
             "Rebalances by cause",
-            {"{{cause}}": f"increase(kshim_rebalances_total{RATE})"},
+            {"{{cause}}": f"sum by (cause) (increase(kshim_rebalances_total{RATE}))"},
             width=12,
             stacked=True,
         ),

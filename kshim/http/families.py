@@ -56,8 +56,11 @@ FAMILIES: Final[Mapping[str, Family]] = {
     "kshim_consumergroup_generation": Family(
         GAUGE, "Generation of a group; of a consumer group, its epoch.", ("consumergroup",)
     ),
+    "kshim_groups": Family(GAUGE, "Groups that speak a protocol and are in a state.", ("protocol", "state")),
     "kshim_rebalances": Family(
-        COUNTER, "Rebalances of all groups that are over, by their cause.", ("cause",)
+        COUNTER,
+        "Rebalances of all groups that are over, by the groups' protocol and by their cause.",
+        ("protocol", "cause"),
     ),
     "kshim_rebalance_duration_seconds": Family(
         HISTOGRAM, "From what set a rebalance off until all members had their assignment."

@@ -5,7 +5,9 @@ A server may have 100,000 groups. So each sample is read just before it is sent,
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
+from enum import StrEnum
 from functools import partial
 from typing import Final
 
@@ -22,6 +24,8 @@ from kshim.storage.interfaces import PartitionEnds
 from kshim.turns.slices import Slices
 
 TOPIC_US = 5
+CLASSIC, CONSUMER = "classic", "consumer"
+"""The protocols of groups."""
 Read = Callable[[Facts, Slices], AsyncIterator[Sample]]
 
 
@@ -78,6 +82,21 @@ def _states(group: SeenGroup) -> Iterator[Sample]:
         yield (group.group_id, state), group.state is state
 
 
+async def _counted(facts: Facts, slices: Slices) -> AsyncIterator[Sample]:
+    """The number of groups in each state of each protocol."""
+    states: dict[str, Iterable[StrEnum]] = {CLASSIC: State, CONSUMER: GroupState}
+    counts: Counter[tuple[str, str]] = Counter()
+    counts.update({(protocol, str(state)): 0 for protocol in states for state in states[protocol]})
+    for group_id in facts.groups.group_ids():
+        await slices.spend(GROUP_US)
+        group = facts.groups.see(group_id)
+        if group is not None:
+            protocol = CLASSIC if group.assignment_epoch is None else CONSUMER
+            counts[protocol, str(group.state)] += 1
+    for labels, count in counts.items():
+        yield labels, count
+
+
 MANY_SAMPLES: Final[Mapping[str, Read]] = {
     "kafka_topic_partitions": _of_topics,
     "kafka_topic_partition_current_offset": partial(
@@ -100,6 +119,7 @@ MANY_SAMPLES: Final[Mapping[str, Read]] = {
     "kafka_consumergroup_members": partial(_of_groups, _members),
     "kshim_consumergroup_generation": partial(_of_groups, _generation),
     "kshim_consumergroup_state": partial(_of_groups, _states),
+    "kshim_groups": _counted,
     "kafka_consumergroup_current_offset": partial(_of_offsets, lambda offset: offset["committed"]),
     "kafka_consumergroup_lag": partial(_of_offsets, lambda offset: offset["lag"]),
 }

@@ -12,7 +12,7 @@ from kshim.coordination.groups.rebalance_record import Rebalance
 from kshim.http.answers import Answer, Asked
 from kshim.http.facts import Facts
 from kshim.http.families import FAMILIES, Format, Part, Samples, add, new_samples
-from kshim.http.many_samples import MANY_SAMPLES
+from kshim.http.many_samples import CLASSIC, CONSUMER, MANY_SAMPLES
 from kshim.recorder.recorder import Event
 from kshim.storage.durations import Durations
 from kshim.turns.slices import Slices
@@ -27,7 +27,8 @@ class Metrics:
 
     def __init__(self, facts: Facts) -> None:
         self._facts = facts
-        self._by_cause: Counter[str] = Counter()
+        self._by_cause: Counter[tuple[str, str]] = Counter()
+        """By protocol and cause."""
         self._rebalances = Durations()
         facts.recorder.watch(self._recorded)
 
@@ -64,7 +65,8 @@ class Metrics:
         if event.kind != Rebalance.kind:
             return
         for rebalance in self._facts.recorder.rebalances(event.group_id)[-1:]:
-            self._by_cause[rebalance.trigger] += 1
+            protocol = CONSUMER if rebalance.is_of_consumers else CLASSIC
+            self._by_cause[protocol, rebalance.trigger] += 1
             if rebalance.is_complete:
                 self._rebalances.add((rebalance.ended_ms - rebalance.began_ms) / 1000)
 
@@ -73,8 +75,8 @@ class Metrics:
         put("kshim_build_info", 1, __version__)
         put("kshim_ready", not facts.why_not_ready())
         put("kafka_brokers", len(facts.cluster.running))
-        for cause, count in self._by_cause.items():
-            put("kshim_rebalances", count, cause)
+        for (protocol, cause), count in self._by_cause.items():
+            put("kshim_rebalances", count, protocol, cause)
         put("kshim_rebalance_duration_seconds", self._rebalances)
         for request, durations in facts.traffic.durations():
             put("kshim_kafka_request_latency_seconds", durations, request)

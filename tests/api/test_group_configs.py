@@ -52,7 +52,7 @@ def listed(broker: Broker, *types: int) -> set[str]:
     return {each.resource_name for each in answer.config_resources if each.resource_type == GROUP}
 
 
-def test_set_and_delete(broker: Broker) -> None:
+def test_182_set_and_delete(broker: Broker) -> None:
     assert set_configs(broker, "g", configs={SESSION: " 46000 ", INTERVAL: "6000"}) == DONE
     assert value(broker, GROUP, "g", SESSION) == ("46000", OF_GROUP)
     assert listed(broker) == listed(broker, GROUP) == {"g"}
@@ -154,7 +154,7 @@ REFUSED: dict[str, tuple[dict[str, str], str]] = {
 
 
 @pytest.mark.parametrize(("configs", "message"), REFUSED.values(), ids=REFUSED)
-def test_refused_values(broker: Broker, configs: dict[str, str], message: str) -> None:
+def test_181_refused_values(broker: Broker, configs: dict[str, str], message: str) -> None:
     assert set_configs(broker, "g", configs=configs) == [(ErrorCode.INVALID_CONFIG, message)]
     assert listed(broker) == set()
 
@@ -180,7 +180,7 @@ def test_refused_requests(broker: Broker) -> None:
 
 
 @pytest.mark.parametrize("kind", ["consumer", "share", "streams"])
-def test_a_session_is_longer_than_the_interval(kind: str) -> None:
+def test_181_a_session_is_longer_than_the_interval(kind: str) -> None:
     broker = new_broker(**LOW, given={f"group.{kind}.min.session.timeout.ms": "5000"})
     session, interval = f"{kind}.session.timeout.ms", f"{kind}.heartbeat.interval.ms"
     ms = "6000" if kind == "consumer" else "5000"
@@ -224,7 +224,7 @@ class TestValues:
         assert broker.cluster.group_values("g").assignment_interval_ms == 500
 
 
-def test_members_get_the_group_s_interval_with_their_next_answer() -> None:
+def test_40_members_get_the_group_s_interval_with_their_next_answer() -> None:
     groups = Groups()
     create(groups.broker, "t", 1)
 

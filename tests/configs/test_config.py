@@ -46,6 +46,49 @@ def test_defaults() -> None:
     assert config.group_initial_rebalance_delay_ms == 0
 
 
+def test_180_configs_of_consumer_groups() -> None:
+    config, _ = new_config({})
+    timeouts = config.group_consumer_session_timeout_ms, config.group_consumer_heartbeat_interval_ms
+    assert timeouts == (45_000, 5_000)
+    bounds = [
+        *(config.group_consumer_min_session_timeout_ms, config.group_consumer_max_session_timeout_ms),
+        *(config.group_consumer_min_heartbeat_interval_ms, config.group_consumer_max_heartbeat_interval_ms),
+        *(config.group_consumer_min_assignment_interval_ms, config.group_consumer_max_assignment_interval_ms),
+    ]
+    assert bounds == [45_000, 60_000, 5_000, 15_000, 0, 15_000]
+    assert (config.group_consumer_max_size, config.group_consumer_assignors) == (2**31 - 1, "uniform,range")
+    assert config.group_consumer_migration_policy == "bidirectional"
+    package = "org.apache.kafka.coordinator.group.assignor"
+    config, _ = new_config({"group.consumer.assignors": f"{package}.RangeAssignor, uniform"})
+    assert config.group_consumer_assignors == "range,uniform"
+
+
+@pytest.mark.parametrize(
+    ("properties", "problem"),
+    [
+        ({"session_timeout_ms": "44999"}, "session.timeout.ms=44999: expected at least "),
+        ({"session_timeout_ms": "60001"}, "session.timeout.ms=60001: expected at least "),
+        ({"heartbeat_interval_ms": "4999"}, "heartbeat.interval.ms=4999: expected at least "),
+        ({"heartbeat_interval_ms": "15001"}, "heartbeat.interval.ms=15001: expected at least "),
+        ({"assignment_interval_ms": "15001"}, "assignment.interval.ms=15001: expected at least "),
+        ({"min_assignment_interval_ms": "1"}, "assignment.interval.ms=0: expected at least "),
+        (
+            {"max_heartbeat_interval_ms": "45000", "heartbeat_interval_ms": "45000"},
+            "session.timeout.ms=45000: ",
+        ),
+        ({"max_size": "0"}, "max.size=0: expected "),
+        ({"assignors": ""}, "assignors=: expected uniform, range, or both"),
+        ({"assignors": "range,range"}, "assignors=range,range: expected uniform"),
+        ({"assignors": "no.such.Class"}, "assignors=no.such.Class: expected uniform"),
+        ({"migration_policy": "x"}, "migration.policy=x: expected "),
+        ({"regex_refresh_interval_ms": "9999"}, "regex.refresh.interval.ms=9999: expected "),
+    ],
+)
+def test_180_wrong_configs_of_consumer_groups(properties: dict[str, str], problem: str) -> None:
+    (found,) = problems(**{f"group_consumer_{name}": value for name, value in properties.items()})
+    assert found.startswith(f"group.consumer.{problem}")
+
+
 def test_kafkas_own_file() -> None:
     config, warnings = new_config(parse_properties(SERVER_PROPERTIES))
     assert (config.node_id, config.num_partitions, config.log_retention_hours) == (7, 4, 168)

@@ -16,6 +16,7 @@ from kshim.coordination.groups.trigger import Trigger
 from kshim.http.families import FAMILIES, HISTOGRAM
 from kshim.http.metrics import MOST_SAMPLES
 from schemas.api_key import ApiKey
+from schemas.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from schemas.messages.heartbeat import HeartbeatRequest
 from tests.api.harness import AtOnce
 from tests.http.harness import Kshim, billing, commit, create_topic, delays
@@ -57,6 +58,47 @@ def test_groups_and_partitions(kshim: Kshim) -> None:
     assert value(told, "kshim_consumergroup_state", consumergroup="billing", state="Stable") == 1
     assert value(told, "kshim_consumergroup_state", consumergroup="billing", state="Empty") == 0
     assert (value(told, "kafka_brokers"), value(told, "kshim_ready")) == (1, 1)
+
+
+def member_joins(kshim: Kshim, group_id: str, topic: str) -> int:
+    """A member joins a group of the consumer protocol. Return its epoch."""
+    request = ConsumerGroupHeartbeatRequest(
+        group_id=group_id,
+        member_id="m",
+        rebalance_timeout_ms=60_000,
+        subscribed_topic_names=(topic,),
+        topic_partitions=(),
+    )
+    answer = kshim.client().ask(ApiKey.CONSUMER_GROUP_HEARTBEAT, request, 1)
+    assert answer.error_code == 0
+    return int(answer.member_epoch)
+
+
+def test_169_groups_by_protocol_and_state(kshim: Kshim) -> None:
+    member_joins(kshim, "new", "orders")
+    commit(kshim.client(), "offsets alone", "orders", 1)
+    told = scrape(kshim)
+    counts = {
+        (dict(labels)["protocol"], dict(labels)["state"]): count
+        for (name, labels), count in told.items()
+        if name == "kshim_groups"
+    }
+    assert {labels for labels, count in counts.items() if count} == {
+        ("classic", "Stable"),
+        ("classic", "Empty"),
+        ("consumer", "Stable"),
+    }
+    assert sum(counts.values()) == 3
+    assert {state for protocol, state in counts if protocol == "consumer"} == {
+        *("Empty", "Assigning", "Reconciling", "Stable", "Dead"),
+    }
+
+
+def test_37_a_join_is_one_rebalance(kshim: Kshim) -> None:
+    member_joins(kshim, "new", "orders")
+    told = scrape(kshim)
+    joined = {"protocol": "consumer", "cause": "a member joined"}
+    assert value(told, "kshim_rebalances_total", **joined) == 1
 
 
 def test_requests(kshim: Kshim) -> None:
@@ -115,8 +157,8 @@ def test_rebalances_by_their_cause() -> None:
     recorder.add(rebalance(Trigger.MEMBER_LEFT, 1, is_complete=False))
     recorder.add("another event")
     told = scrape(kshim)
-    assert value(told, "kshim_rebalances_total", cause="a member joined") == 2
-    assert value(told, "kshim_rebalances_total", cause="a member left") == 2
+    for cause in ("a member joined", "a member left"):
+        assert value(told, "kshim_rebalances_total", protocol="classic", cause=cause) == 2
     assert value(told, "kshim_rebalance_duration_seconds_bucket", le="0.5") == 2
     assert value(told, "kshim_rebalance_duration_seconds_count") == 3
     assert value(told, "kshim_rebalance_duration_seconds_sum") == pytest.approx(4.32)

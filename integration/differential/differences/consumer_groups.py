@@ -96,3 +96,17 @@ def the_interval_of_a_client_that_can_wait(guest: Guest) -> int:
     assert guest.error(API_VERSIONS, PATIENT) == "NONE"
     interval_ms: int = _join(guest).heartbeat_interval_ms
     return interval_ms
+
+
+@difference("D-large-group-changes", apache_kafka="UNKNOWN_SERVER_ERROR", kshim="NONE")
+def a_subscription_that_fits_into_a_record_but_not_with_all_that_is_written(guest: Guest) -> str:
+    coordinated(guest)
+    names = tuple(f"{number:x<32760}" for number in range(32))  # with their lengths 172 bytes below the limit
+    joining = ConsumerGroupHeartbeatRequest(
+        group_id=guest.name("g"),
+        member_id="m",
+        rebalance_timeout_ms=60_000,
+        subscribed_topic_names=names,
+        topic_partitions=(),
+    )
+    return _error(guest.answer(1, joining))

@@ -1,0 +1,98 @@
+"""Consumer groups whose records the journal does not take; cases 4, 13, 45 and 141."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kshim.coordination.group_runtime import GroupRuntime
+from kshim.coordination.groups.consumer.environment import Environment
+from kshim.coordination.groups.consumer.requests import MemberHeartbeat
+from kshim.coordination.groups.coordinator import Coordinator
+from kshim.coordination.groups.settings import Settings
+from kshim.storage.interfaces import StorageError, StorageFull
+from schemas.error_code import ErrorCode
+from schemas.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
+from schemas.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
+from tests.coordination.groups.consumer.test_conversion import subscription
+from tests.coordination.groups.consumer.world import FOO, FakeConfigs, FakeTopics
+from tests.coordination.held_runtime import Server, error, result
+
+G = "a"
+
+
+class Members(Server):
+    """A server whose topic foo has two partitions."""
+
+    def start(self) -> GroupRuntime:
+        self.topics = FakeTopics()
+        self.topics.put("foo", 2)
+        settings = Settings()
+        environment = Environment(FakeConfigs(), lambda: "id", self.topics, ("uniform",))
+        coordinator = Coordinator(settings, lambda prefix: f"{prefix}-id", 2, environment=environment)
+        self.runtime = GroupRuntime(coordinator, self.journal, self.clock)
+        self.runtime.start()
+        return self.runtime
+
+    def member(self, epoch: int, member_id: str = "m") -> Any:
+        """The answer to a heartbeat, once it is there."""
+        more: dict[str, Any] = {}
+        if epoch == 0:
+            names = ("foo",)
+            more = {"rebalance_timeout_ms": 5_000, "topic_partitions": (), "subscribed_topic_names": names}
+        request = ConsumerGroupHeartbeatRequest(group_id=G, member_id=member_id, member_epoch=epoch, **more)
+        return self.submit(MemberHeartbeat(request), 1)
+
+
+@pytest.fixture
+def members() -> Members:
+    return Members()
+
+
+@pytest.mark.parametrize("why", [StorageError("no disk"), StorageFull("the disk is full")])
+def test_4_13_a_join_that_is_not_stored_is_refused_and_forgotten(members: Members, why: StorageError) -> None:
+    joining = members.member(0)
+    members.journal.fail(why)
+    assert error(joining) == ErrorCode.NOT_COORDINATOR
+    assert result(members.member(2)).error_code == ErrorCode.GROUP_ID_NOT_FOUND
+    members.journal.holds = False
+    assert result(members.member(0)).member_epoch == 2
+
+
+def test_45_topics_are_looked_at_again_after_a_write_that_was_lost(members: Members) -> None:
+    members.journal.holds = False
+    assert result(members.member(0)).member_epoch == 2
+    members.topics.put("foo", 4)
+    members.runtime.topic_changed("foo", "has more partitions")
+    members.journal.holds = True
+    members.clock.advance(0)
+    assert members.journal.writes, "the new epoch is not stored yet"
+    members.journal.fail()
+    members.journal.holds = False
+    answer = result(members.member(2))
+    assert (answer.error_code, answer.member_epoch) == (ErrorCode.NONE, 3)
+    (assigned,) = answer.assignment.topic_partitions
+    assert (assigned.topic_id, assigned.partitions) == (FOO, (0, 1, 2, 3))
+
+
+def test_141_a_classic_member_whose_join_is_not_stored(members: Members) -> None:
+    members.journal.holds = False
+    assert result(members.member(0)).member_epoch == 2
+    members.journal.holds = True
+    request = JoinGroupRequest(
+        group_id=G,
+        session_timeout_ms=10_000,
+        rebalance_timeout_ms=60_000,
+        protocol_type="consumer",
+        protocols=(JoinGroupRequestProtocol(name="range", metadata=subscription("foo")),),
+    )
+    joining = members.submit(request, 3)
+    members.journal.fail()
+    assert error(joining) == ErrorCode.NOT_COORDINATOR
+    members.journal.holds = False
+    seen = members.runtime.see(G)
+    assert seen is not None
+    assert [member.member_id for member in seen.members] == ["m"]
+    members.clock.advance(40)
+    assert result(members.member(2)).error_code == ErrorCode.NONE, "no timer of the other member is left"
