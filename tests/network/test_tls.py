@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import ssl
+import weakref
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -216,6 +217,16 @@ def test_a_client_that_goes_without_a_word(pair: Pair) -> None:
     pair.reactor.turn()
     assert pair.protocol.lost
     assert pair.protocol.mistakes == []
+
+
+def test_the_session_s_memory_is_free_as_soon_as_the_client_is_gone(pair: Pair) -> None:
+    pair.handshake()
+    session = weakref.ref(pair.transport._session)
+    assert session() is not None
+    pair.socket.close()
+    pair.reactor.turn()
+    assert pair.protocol.lost
+    assert session() is None
 
 
 def test_bytes_that_were_changed_on_their_way(pair: Pair) -> None:

@@ -7,18 +7,13 @@ import struct
 from collections.abc import Sequence
 from contextlib import suppress
 
-from integration.hostile.attack import MB, Attack, Bounds, Volley
+from integration.hostile.attack import Attack, Volley
 from kshim.testing.wire import Wire, framed
 from schemas.messages.metadata import MetadataRequest
 
 CONNECTIONS = 1000
 RECORD_HEADER = struct.Struct(">BHH")
 HANDSHAKE, TLS_1_2, LARGEST_RECORD = 0x16, 0x0303, 1 << 14
-
-BOUNDS = Bounds(kept_bytes=100 * MB)
-"""malloc keeps the memory that OpenSSL frees for the next connections. A thousand connections take no more
-memory the tenth time.
-"""
 
 
 def client_hello() -> bytes:
@@ -67,7 +62,6 @@ ATTACKS = [
         what="a thousand clients begin a TLS handshake at once",
         arm=_many,
         tls=True,
-        bounds=BOUNDS,
         quick=True,
     ),
     Attack(
@@ -75,7 +69,6 @@ ATTACKS = [
         what="a thousand stop in their TLS handshake",
         arm=_half,
         tls=True,
-        bounds=BOUNDS,
     ),
     Attack(
         name="long-handshakes", what="TLS handshakes that announce megabytes", arm=_long, tls=True, quick=True
