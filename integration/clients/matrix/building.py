@@ -23,12 +23,19 @@ Command = Callable[[], Sequence[str]]
 
 
 def node(name: str) -> Command:
-    """Installs the modules of `package.json` beside the driver."""
+    """Installs the modules of `package.json` beside the driver. One of them may be another Node, which then
+    runs it."""
     directory = DRIVERS / name
 
     def command() -> Sequence[str]:
         modules = fetch_modules(directory / "package.json", name)
-        return ("env", f"NODE_PATH={modules}", "node", str(directory / "driver.js"))
+        own = modules / ".bin" / "node"
+        return (
+            "env",
+            f"NODE_PATH={modules}",
+            str(own) if own.exists() else "node",
+            str(directory / "driver.js"),
+        )
 
     return command
 

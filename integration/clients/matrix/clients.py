@@ -88,19 +88,20 @@ CLIENTS = {
     ),
     "platformatic": Client(
         node("platformatic"),
-        frozenset({"roundrobin"}),
+        frozenset({"roundrobin", "cooperative-sticky"}),
         lacks={
-            "test_leaders_move": "tagged fields, which name the new leader, are not read",
-            "test_the_coordinator_moves": "a member does not look for its coordinator again",
             "test_a_topic_that_grows": "a member does not look for new partitions",
-            "test_records_are_consumed_once_while_members_come_and_go": "a fetch in flight "
-            "gives also records of partitions that another member has now",
             FENCED: "a fenced member is not told",
-            "test_an_offset_out_of_range_is_reset": "an offset out of range ends the stream",
         },
     ),
     "rdkafka": Client(cargo("rust"), ALL_ASSIGNORS - {"sticky"}, joins_again=True),
-    "sarama": Client(go("sarama"), ALL_ASSIGNORS),
+    "sarama": Client(
+        go("sarama"),
+        ALL_ASSIGNORS,
+        lacks={
+            "test_a_new_cooperative_member_is_given_nothing_first": "a cooperative rebalance calls nobody",
+        },
+    ),
 }
 
 CLIENTS |= {
@@ -136,7 +137,6 @@ STRICT = frozenset({"confluent-kafka", "kafka-clients-4.2", "kafka-clients-4.4",
 CUT_SHORT = "its subscriptions are cut short"
 MISMATCHES = (
     Mismatch("kafka-go", STRICT, ALL_ASSIGNORS, CUT_SHORT),
-    Mismatch("platformatic", STRICT, ALL_ASSIGNORS, CUT_SHORT),
     Mismatch("sarama", OLD_SUBSCRIPTIONS, frozenset({"sticky"}), "a sticky group of both does not settle"),
 )
 

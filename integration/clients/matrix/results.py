@@ -23,10 +23,11 @@ CONSUMER = "-consumer"
 MIXED = "members of different clients: "
 HEAD = f"""# Which clients work with kshim
 
-Each scenario below is run by each unmodified client, against kshim and against Apache Kafka {RELEASE}, by
-`tox -m matrix`; this page is made from the results. ✓: it passed with both. ✗: it failed with both, so the
-client is at fault. –: the client has no such call, or does not promise what the scenario asks for; the
-reasons are at the end. Anything else says what happened with kshim and with Apache Kafka.
+Each scenario below is run by each unmodified client, against kshim and against Apache Kafka {RELEASE}
+(4.2 up to 2026-11-23), by `tox -m matrix`; this page is made from the results. ✓: it passed with both.
+✗: it failed with both, so the client is at fault. –: the client has no such call, or does not promise what
+the scenario asks for; the reasons are at the end. Anything else says what happened with kshim and with
+Apache Kafka.
 """
 ONLY_KSHIM = (
     "Only kshim is steered to move leaders and coordinators; those scenarios do not run with Apache Kafka."

@@ -18,7 +18,8 @@ const {
 const { Cannot, Received, block, byTopic, data, keyOf, parts, placesOf, serve, text } = require('../lines.js')
 const { version } = require(path.join(require.resolve('@platformatic/kafka'), '..', '..', 'package.json'))
 
-const ASSIGNORS = ['roundrobin']
+// The version of the subscriptions, by assignor: owned partitions come with version 1, generations with 2.
+const ASSIGNORS = { roundrobin: 1, 'cooperative-sticky': 3 }
 const NO_EPOCH = -1
 // Without, the client says that it is producer 0, and is fenced when another one has had its transactional id.
 const NEW_PRODUCER = { producerId: -1n, producerEpoch: -1 }
@@ -103,11 +104,12 @@ class Driver {
     if (partitions) throw new Cannot('no consumers without a group')
     if (pattern) throw new Cannot('no patterns')
     if (commitOnRevoke) throw new Cannot('no callback before partitions are given up')
-    const unknown = (assignors ?? []).filter((each) => !ASSIGNORS.includes(each))
+    const unknown = (assignors ?? []).filter((each) => !(each in ASSIGNORS))
     if (unknown.length) throw new Cannot(`no assignor ${unknown}`)
     const client = new Consumer({
       ...this.#options,
       groupId: group ?? `alone-${process.pid}-${++this.#groups}`,
+      ...(assignors ? { protocols: assignors.map((name) => ({ name, version: ASSIGNORS[name] })) } : {}),
       ...(instance ? { groupInstanceId: instance } : {}),
       sessionTimeout,
       rebalanceTimeout,
