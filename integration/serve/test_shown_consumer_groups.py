@@ -241,6 +241,33 @@ def test_two_programs_with_one_instance_id_in_a_classic_group(served: Served) ->
     first.close()
 
 
+@pytest.mark.parametrize("protocol", ["classic", "consumer"])
+def test_a_member_that_leaves_and_stays_connected(served: Served, protocol: str) -> None:
+    """Its program does not poll in time, or unsubscribes. A client that closes is not reported.
+
+    librdkafka leaves after max.poll.interval.ms only with the classic protocol.
+    """
+    intervals = {"max.poll.interval.ms": 6_000, "session.timeout.ms": 6_000} if protocol == "classic" else {}
+    slow = Consumer(served.settings("slow", protocol=protocol) | intervals)
+    slow.subscribe([served.topic])
+    wait_until(lambda: (slow.poll(0.1), len(slow.assignment()) == 4)[1], TIMEOUT_S, "all partitions")
+    if protocol == "consumer":
+        slow.unsubscribe()
+        slow.poll(0)  # gives its partitions up
+    words = (
+        "(client slow at 127.0.0.1) left, but is still connected: "
+        "its program probably exceeded max.poll.interval.ms, or it unsubscribed"
+    )
+    wait_until(said(served, words), TIMEOUT_S, served.log)
+    slow.close()
+    with served.polled("closes", protocol=protocol):
+        served.kshim.wait_for_assignment(served.group, 1, timeout_s=TIMEOUT_S)
+    served.kshim.wait_empty(served.group)
+    with served.polled("again", protocol=protocol):
+        served.kshim.wait_for_assignment(served.group, 1, timeout_s=TIMEOUT_S)
+    assert served.log().count("left, but is still connected") == 1
+
+
 def test_members_are_expired_and_removed_and_join_again(pair: Served) -> None:
     kshim, group = pair.kshim, pair.group
     first = next(each for each in kshim.describe_group(group).members if each.client_id == "first")

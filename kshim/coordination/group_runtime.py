@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import partial
+from typing import Any
 from uuid import uuid4
 
 from twisted.internet.defer import Deferred
@@ -20,16 +21,19 @@ from kshim.coordination.groups.consumer.environment import (
     SameConfigs,
     Visible,
 )
+from kshim.coordination.groups.consumer.member import LEAVES
 from kshim.coordination.groups.consumer.refused import Refused
 from kshim.coordination.groups.consumer.requests import MemberHeartbeat, Patience
 from kshim.coordination.groups.consumer.topics import NoTopics, Topics
 from kshim.coordination.groups.coordinator import Coordinator
+from kshim.coordination.groups.leave_group import leaving
 from kshim.coordination.groups.offsets import no_id
 from kshim.coordination.groups.refusals import EndTransaction, GroupRequest, WaitingHeartbeat
 from kshim.coordination.groups.seen import SeenGroup
 from kshim.coordination.groups.settings import MigrationPolicy, Settings
 from kshim.coordination.groups.shard_offsets import OffsetsOfGroup
 from kshim.coordination.groups.waiting import WaitsFor
+from kshim.coordination.leavers import Leavers
 from kshim.coordination.loading import Loader
 from kshim.coordination.runtime import Runtime
 from kshim.storage.clock import Clock
@@ -42,6 +46,7 @@ from schemas.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatResponse,
 )
 from schemas.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+from schemas.messages.leave_group import LeaveGroupRequest
 from schemas.messages.list_groups import ListGroupsRequest, ListGroupsResponse
 from schemas.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
 from schemas.records.end_txn_marker import EndTxnMarker
@@ -119,7 +124,24 @@ class GroupRuntime(Runtime):
     ) -> None:
         super().__init__(coordinator, journal, clock, loader=loader, announce=announce, may_answer=may_answer)
         self._groups = coordinator
+        self._leavers = Leavers(self._real_clock, self._report)
         self.wanted_topics = coordinator.wanted_topics
+
+    def submit(self, context: RequestContext, request: object) -> Answer[Any]:
+        """See `Groups.submit`."""
+        if isinstance(request, LeaveGroupRequest):
+            self._watch_leaver(context, request)
+        return super().submit(context, request)
+
+    def _watch_leaver(self, context: RequestContext, request: LeaveGroupRequest) -> None:
+        """Look after the member that sends a LeaveGroup, if it names itself. O(named members)."""
+        member = None if context.client is None else context.client.member
+        if member is None or member.group_id != request.group_id:
+            return
+        for each in leaving(context.api_version, request):
+            if each.member_id == member.member_id:
+                self._leavers.left(context, member.group_id, member.member_id, each.reason or "")
+                return
 
     def heartbeat(self, context: RequestContext, request: HeartbeatRequest) -> Answer[HeartbeatResponse]:
         """See `Groups.heartbeat`."""
@@ -149,6 +171,8 @@ class GroupRuntime(Runtime):
                 check_heartbeat(request, version, assignors, are_names_checked=names is not None)
             except Refused as refused:
                 return ConsumerGroupHeartbeatResponse(error_code=refused.error, error_message=refused.message)
+        if request.member_epoch == LEAVES:
+            self._leavers.left(context, request.group_id, request.member_id)
         caller = self._caller(context)
         answer: Answer[ConsumerGroupHeartbeatResponse]
         is_last = not context.turn.fired

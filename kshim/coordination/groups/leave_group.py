@@ -34,7 +34,8 @@ def leave_group(draft: Draft, group: ClassicGroup, caller: Caller, request: Leav
         return
     left: dict[Who, Gone] = {}
     answers = [
-        (identity, _leave(draft, group, caller, identity, left)) for identity in leaving(caller, request)
+        (identity, _leave(draft, group, caller, identity, left))
+        for identity in leaving(caller.api_version, request)
     ]
     draft.reply(caller.token, left_members(caller, answers))
     if left:
@@ -45,9 +46,9 @@ def leave_group(draft: Draft, group: ClassicGroup, caller: Caller, request: Leav
         maybe_complete_join(draft, group)
 
 
-def leaving(caller: Caller, request: LeaveGroupRequest) -> tuple[MemberIdentity, ...]:
+def leaving(api_version: int, request: LeaveGroupRequest) -> tuple[MemberIdentity, ...]:
     """The members that a request names; below v3 it names one."""
-    if caller.api_version >= FIRST_VERSION_WITH_MEMBERS:
+    if api_version >= FIRST_VERSION_WITH_MEMBERS:
         return request.members
     return (MemberIdentity(member_id=request.member_id),)
 
@@ -61,7 +62,7 @@ def left_group(caller: Caller, members: Sequence[MemberResponse]) -> LeaveGroupR
 
 def unknown_members(caller: Caller, request: LeaveGroupRequest) -> LeaveGroupResponse:
     """The answer for a group that does not exist: all named members are unknown."""
-    return left_group(caller, Mapped(_unknown, leaving(caller, request)))
+    return left_group(caller, Mapped(_unknown, leaving(caller.api_version, request)))
 
 
 def _leave(

@@ -303,7 +303,7 @@ class ConsumerShard:
     def leave_group(self, draft: Draft, caller: Caller, request: LeaveGroupRequest) -> None:
         """Remove the members that an administrator names, all in one step."""
         group = self.groups[request.group_id]
-        found = [(identity, _named(group, identity)) for identity in leaving(caller, request)]
+        found = [(identity, _named(group, identity)) for identity in leaving(caller.api_version, request)]
         members = {each.member_id: each for _, each in found if isinstance(each, Member)}
         if members:
             it = self._writing(draft, group)
