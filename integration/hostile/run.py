@@ -23,7 +23,10 @@ ARM_TIMEOUT_S = 120
 ANSWER_TIMEOUT_S = 15
 AFTERMATH_S = 1.0
 """An attack may have late effects."""
-REST_S = 9.0
+REST_S = 20.0
+"""Freed memory is given back to the system within 16 s: `kshim.cli.freed_memory` trims 8 s after it has last
+trimmed, then after 16 s.
+"""
 RETURN_S = 10.0
 FORGED = "FORGED"
 """The beginning of each line that an attacker tries to write into the server's log."""
