@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import random
+import shutil
 import signal
 import sys
 import tempfile
@@ -77,10 +78,10 @@ def produce(bootstrap: str, topic: str, records: int, seed: int) -> Acknowledged
 
 
 def verify(
-    file: Path, topic: str, wanted: Iterable[tuple[int, int]], of_members: Collection[members.Kept]
+    directory: Path, topic: str, wanted: Iterable[tuple[int, int]], of_members: Collection[members.Kept]
 ) -> None:
     """Raises Broken."""
-    with Stored(file.parent) as stored:
+    with Stored(directory) as stored:
         found = walk(stored, lambda size: None)
         lost = members.missing(stored, topic, of_members)
     if found.faults:
@@ -122,17 +123,20 @@ def nothing_deleted(server: Server, topic: str) -> Iterator[None]:
     thread.join()
 
 
-def run(directory: Path, records: int, seed: int, failing: int = 0) -> tuple[int, int, int]:
+def run(
+    directory: Path, records: int, seed: int, failing: int = 0, flush: str = "commit"
+) -> tuple[int, int, int]:
     """Returns how many records were acknowledged, how many epochs and offsets of a group, and how many files
     were checked. Raises Broken.
 
+    flush: the server's flush.policy. With "os" sound files are promised, and no record.
     failing: the number of the sync that fails; a server that does not start then has acknowledged nothing.
     """
     data_dir, trace, topic = directory / "data", directory / "trace", "power"
     inject = ["-e", f"inject=fdatasync:error=EIO:when={failing}"] if failing else []
     server = Server(
         data_dir,
-        ["--set", f"num.partitions={PARTITIONS}"],
+        ["--set", f"num.partitions={PARTITIONS}", "--set", f"flush.policy={flush}"],
         command=["strace", *OPTIONS, *inject, "-o", str(trace), *COMMAND],
     )
     try:
@@ -152,11 +156,14 @@ def run(directory: Path, records: int, seed: int, failing: int = 0) -> tuple[int
         acknowledged = produce(server.bootstrap, topic, records, seed)
     os.kill(int((data_dir / LOCK_FILE).read_text()), signal.SIGTERM)
     server.wait()
+    began_s = min(at_s for at_s, _, _ in acknowledged)
+    is_promised = flush == "commit"
     looked_at = look(
         directory,
         topic,
-        acknowledged,
-        group.acknowledged,
+        began_s,
+        acknowledged if is_promised else [],
+        group.acknowledged if is_promised else [],
         random.Random(seed),
         FILES_OF_FAILED if failing else None,
     )
@@ -166,6 +173,7 @@ def run(directory: Path, records: int, seed: int, failing: int = 0) -> tuple[int
 def look(
     directory: Path,
     topic: str,
+    began_s: float,
     acknowledged: Acknowledged,
     of_members: Collection[members.Kept],
     chance: random.Random,
@@ -174,15 +182,20 @@ def look(
     """Verify the files that the disk may have held after the first record was acknowledged: all of them, or
     `most` of them by chance, and the last. Returns how many that were. Raises Broken.
     """
-    began_s = min(at_s for at_s, _, _ in acknowledged)
-    copy = directory / "copy" / DATA_FILE
-    copy.parent.mkdir()
+    copy = directory / "copy"
     looked_at = 0
     with (directory / "trace").open() as lines:
-        files = possible_files(b"", events(lines, directory / "data" / DATA_FILE), chance)
-        chosen = ((at_s, content) for at_s, content in files if at_s >= began_s)
-        for at_s, content in chosen if most is None else sample(chosen, most, chance):
-            copy.write_bytes(content)
+        images = possible_files(events(lines, directory / "data"), chance)
+        chosen = (
+            (at_s, image)
+            for at_s, image in images
+            if at_s >= began_s and (acknowledged or DATA_FILE in image)
+        )
+        for at_s, image in chosen if most is None else sample(chosen, most, chance):
+            shutil.rmtree(copy, ignore_errors=True)
+            copy.mkdir()
+            for name, content in image.items():
+                (copy / name).write_bytes(content)
             wanted = [(partition, offset) for then_s, partition, offset in acknowledged if then_s < at_s]
             verify(copy, topic, wanted, [each for each in of_members if each.at_s < at_s])
             looked_at += 1
@@ -205,6 +218,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m integration.power_loss", description=__doc__)
     parser.add_argument("--records", type=int, default=400)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--flush", choices=("commit", "os"), default="commit", help="flush.policy")
     parser.add_argument(
         "--fail-syncs",
         type=int,
@@ -217,7 +231,7 @@ def main() -> int:
     for failing in range(1, arguments.fail_syncs + 1) or (0,):
         with tempfile.TemporaryDirectory(prefix="kshim-power-") as directory:
             try:
-                found = run(Path(directory), arguments.records, arguments.seed, failing)
+                found = run(Path(directory), arguments.records, arguments.seed, failing, arguments.flush)
             except Broken as broken:
                 print(f"BROKEN, with seed {arguments.seed}, sync {failing} failed: {broken}")
                 return 1

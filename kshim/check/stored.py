@@ -1,17 +1,27 @@
-"""Reads a data directory that no server has open. Nothing is created, changed or repaired."""
+"""Reads a data directory that no server has open. Nothing is created, changed or repaired.
+
+Writes of the write-ahead log that LMDB lacks are put into a transaction of LMDB that is never committed, so
+they are checked like all others.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, get_args
 
 import lmdb
 
+from kshim.storage.embedded.ahead import chain_of
 from kshim.storage.embedded.data_dir import DataDirLock
 from kshim.storage.embedded.data_file import DATA_FILE, refuse_cut_file
-from kshim.storage.embedded.rows import FORMAT
+from kshim.storage.embedded.environment import Database
+from kshim.storage.embedded.logged import decode
+from kshim.storage.embedded.replay import replayed
+from kshim.storage.embedded.rows import APPLIED, FORMAT, FORMAT_WITHOUT_LOG, PARTITION_KEY
+from kshim.storage.embedded.writes import apply
 from kshim.storage.interfaces import StorageDamaged, StorageError
 
 if TYPE_CHECKING:
@@ -20,10 +30,37 @@ else:
     ReadTransaction = lmdb.Transaction
 
 MAX_DATABASES = 64
+SPARE_BYTES = 64 * 1024**2
 
 
 class Damaged(StorageError):
     """The data file itself is damaged and cannot be read."""
+
+
+class _Uncommitted:
+    """Stands for the server's environment, with one transaction for all reads and changes."""
+
+    def __init__(self, transaction: ReadTransaction, databases: Mapping[bytes, Any]) -> None:
+        self.transaction = transaction
+        for name in get_args(Database):
+            setattr(self, name, databases[name.encode()])
+
+    @contextmanager
+    def read(self, database: Database) -> Iterator[_OfDatabase]:
+        yield _OfDatabase(self.transaction, getattr(self, database))
+
+
+class _OfDatabase:
+    """The transaction, for one database unless another is named."""
+
+    def __init__(self, transaction: ReadTransaction, database: Any) -> None:
+        self._transaction, self._database = transaction, database
+
+    def get(self, key: bytes, default: Any = None, db: Any = None) -> Any:
+        return self._transaction.get(key, default, db=db or self._database)
+
+    def cursor(self, db: Any = None) -> Any:
+        return self._transaction.cursor(db or self._database)
 
 
 class Stored:
@@ -40,10 +77,8 @@ class Stored:
                 str(data_dir), readonly=True, lock=False, max_dbs=MAX_DATABASES, readahead=True
             )
             self._main = self._env.begin(buffers=True)
-            self._databases = {
-                bytes(name): self._env.open_db(bytes(name), self._main, create=False)
-                for name in list(self._main.cursor().iternext(keys=True, values=False))
-            }
+            self._open_databases()
+            self._take_log(data_dir)
         except StorageDamaged as error:
             self._lock.release()
             raise Damaged(str(error)) from None
@@ -54,9 +89,40 @@ class Stored:
             self._lock.release()
             raise
         held = self.get("kshim", b"format")
-        if held is None or bytes(held) != FORMAT:
+        if held is None or bytes(held) not in (FORMAT, FORMAT_WITHOUT_LOG):
             self.close()
             raise StorageError(f"{file} does not hold data of kshim's format {FORMAT.decode()}")
+
+    def _open_databases(self) -> None:
+        self._databases = {
+            bytes(name): self._env.open_db(bytes(name), self._main, create=False)
+            for name in list(self._main.cursor().iternext(keys=True, values=False))
+        }
+
+    def _take_log(self, data_dir: Path) -> None:
+        """Put the writes of the log that LMDB lacks into a transaction that is never committed."""
+        held = self.get("kshim", APPLIED)
+        try:
+            records = chain_of(data_dir, 0 if held is None else int(bytes(held))).records
+        except OSError as error:
+            raise Damaged(f"the log of {data_dir} cannot be read: {error.strerror}") from None
+        if not records:
+            return
+        self._main.abort()
+        self._env.close()
+        size = (data_dir / DATA_FILE).stat().st_size + sum(len(record.body) for record in records)
+        self._env = lmdb.Environment(
+            str(data_dir), lock=False, max_dbs=MAX_DATABASES, map_size=2 * size + SPARE_BYTES
+        )
+        self._main = self._env.begin(write=True, buffers=True)
+        self._databases = {
+            name.encode(): self._env.open_db(name.encode(), self._main) for name in get_args(Database)
+        }
+        self._databases[b"kshim"] = self._env.open_db(b"kshim", self._main)
+        environment: Any = _Uncommitted(self._main, self._databases)
+        logged = [decode(record.seq, record.body) for record in records]
+        deleted = [PARTITION_KEY.unpack(key)[0] for key, _ in self.rows("deleted")]
+        apply(environment, environment.transaction, replayed(environment, logged, deleted))
 
     def __enter__(self) -> Stored:
         return self

@@ -203,7 +203,8 @@ class Config(ConsumerGroupsProperties):
         "commit",
         one_of("commit", "os"),
         "When records are written to disk. commit: before they are acknowledged. os: when the operating "
-        "system chooses; then a crash of the server loses nothing, but a loss of power may cost the data.",
+        "system chooses; then a crash of the server loses nothing, but a loss of power may cost the last "
+        "second.",
         "none",
     )
     compression_type: str = _property(

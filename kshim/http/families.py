@@ -88,7 +88,7 @@ FAMILIES: Final[Mapping[str, Family]] = {
     ),
     "kshim_storage_queued_writes": Family(GAUGE, "Writes that wait for the disk."),
     "kshim_storage_write_duration_seconds": Family(
-        HISTOGRAM, "Transactions (commit) and syncs without one (sync).", ("operation",)
+        HISTOGRAM, "Writes to the log with their syncs (commit), and the syncs alone (sync).", ("operation",)
     ),
     "kshim_memory_unread_bytes": Family(
         GAUGE, "Requests without an answer, and replies that clients have not read."

@@ -91,6 +91,20 @@ def place(
     return Placed(placed, base_offset, max_timestamp, produced)
 
 
+def placed(some: memoryview) -> Placed:
+    """Read batches that have their offsets."""
+    next_offset, max_timestamp = 0, NO_TIMESTAMP
+    produced: list[Produced] = []
+    for batch in batches(some):
+        header = decode_header(batch)
+        max_timestamp = max(max_timestamp, header.max_timestamp)
+        if header.producer_id >= 0:
+            marker = decode_marker(batch) if header.is_control else None
+            produced.append(Produced(header, header.base_offset, header.max_timestamp, marker))
+        next_offset = header.next_offset
+    return Placed(some, next_offset, max_timestamp, produced)
+
+
 def read(chunks: Iterable[Chunk], offset: int, end: int, max_bytes: int, min_one: bool) -> bytes:
     """Whole batches from the one that holds `offset` up to `end`, at most `max_bytes`.
 

@@ -149,9 +149,14 @@ class Producers:
             for producer_id in self._idle
             if self._producers[producer_id].last_timestamp_ms <= silent_since_ms
         ]
-        for producer_id in silent:
-            del self._producers[producer_id], self._idle[producer_id]
+        self.drop(silent)
         return silent
+
+    def drop(self, producer_ids: Iterable[int]) -> None:
+        """Drop producers that have no open transaction."""
+        for producer_id in producer_ids:
+            self._producers.pop(producer_id, None)
+            self._idle.pop(producer_id, None)
 
     def _replay(self, batch: Produced) -> Aborted | None:
         header = batch.header

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from click.testing import CliRunner, Result
 from kshim.cli.main import commands
 from kshim.cluster import Cluster, NewTopic
 from kshim.configs.config import Config
-from kshim.storage.embedded import EmbeddedStore, compaction
+from kshim.storage.embedded import EmbeddedStore, compaction, writes
 from kshim.storage.embedded.environment import Environment, WriteTransaction
 from kshim.storage.embedded.rows import CHUNK_KEY, KEY, OFFSET, PARTITION_KEY, SO_FAR
 from kshim.storage.interfaces import Cleanup, Compaction
@@ -27,6 +28,7 @@ from schemas.internal_topics.group_metadata_log import (
 from schemas.records.batch import Record, encode
 from schemas.records.end_txn_marker import EndTxnMarker, encode_marker
 from tests.check.test_consumer_groups import EPOCH, current, current_key, member, member_key
+from tests.storage.embedded import apply_all
 from tests.storage.reactor import Reactor
 
 VALUE = b"a value that is found in the file"
@@ -78,6 +80,7 @@ class Directory:
 
     def change(self, change: Change) -> None:
         """Change the databases behind the store's back."""
+        apply_all(self.store, self.reactor)
         environment = self.store._environment
         environment.write(lambda transaction: change(environment, transaction))
 
@@ -86,7 +89,9 @@ class Directory:
 
 
 @pytest.fixture
-def directory(tmp_path: Path) -> Directory:
+def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Directory:
+    """Each append is a chunk in LMDB."""
+    monkeypatch.setattr(writes, "CHUNK_BYTES", 1)
     return Directory(tmp_path / "data")
 
 
@@ -121,6 +126,22 @@ def test_transactions_trimming_compaction_and_deletion_are_no_faults(directory: 
     directory.store.log.delete(directory.partition_no)
     directory.close()
     assert directory.check().exit_code == 0, directory.check().output
+
+
+def test_what_a_killed_server_had_not_put_into_lmdb_is_checked_too(
+    directory: Directory, tmp_path: Path
+) -> None:
+    for number in range(3):
+        directory.append(encode([Record(0, 2000 + number, b"k", b"late")], producer_id=5, producer_epoch=0))
+    killed = tmp_path / "killed"
+    shutil.copytree(directory.path, killed)
+    before = {file.name: file.read_bytes() for file in killed.iterdir() if file.name != "kshim.lock"}
+    assert any(name.startswith("ahead.") for name in before)
+    done = CliRunner().invoke(commands, ["check", str(killed)], prog_name="kshim")
+    assert done.exit_code == 0, done.output
+    assert done.output.splitlines()[2].split()[:4] == ["t", "2", "13", "8"]
+    assert {file.name: file.read_bytes() for file in killed.iterdir() if file.name != "kshim.lock"} == before
+    directory.close()
 
 
 def test_a_byte_that_has_changed(directory: Directory) -> None:

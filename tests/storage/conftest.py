@@ -1,13 +1,29 @@
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from kshim.storage.embedded import EmbeddedStore
+from kshim.storage.embedded import EmbeddedStore, applier, writes
+from kshim.storage.embedded import store as store_module
+from kshim.storage.embedded.environment import Environment
 from kshim.storage.interfaces import Store
 from kshim.storage.memory import MemoryStore
 from tests.storage.reactor import Reactor
+
+
+def unsynced(environment: type[Environment], data_dir: Path, *, sync: bool, max_bytes: int) -> Environment:
+    """LMDB without syncs: tests of the log do not wait for those of LMDB."""
+    return environment(data_dir, sync=False, max_bytes=max_bytes)
+
+
+@pytest.fixture(autouse=True)
+def prompt(monkeypatch: pytest.MonkeyPatch) -> None:
+    """LMDB gets each write at once, and each append is a chunk."""
+    monkeypatch.setattr(applier, "APPLY_S", 0)
+    monkeypatch.setattr(store_module, "Environment", partial(unsynced, Environment))
+    monkeypatch.setattr(writes, "CHUNK_BYTES", 1)
 
 
 @pytest.fixture

@@ -5,8 +5,10 @@ from threading import Event
 from typing import Any
 
 import pytest
+from twisted.internet.defer import Deferred
 
 from kshim.storage.embedded import EmbeddedStore
+from kshim.storage.embedded.ahead import Ahead
 from kshim.storage.embedded.deletion import Deletion
 from kshim.storage.embedded.environment import Environment
 from schemas.records.batch import Record, batches, encode, records
@@ -33,20 +35,35 @@ def entries(store: EmbeddedStore) -> int:
         return transaction.stat(store._environment.log)["entries"]
 
 
+def apply_all(store: EmbeddedStore, reactor: Reactor) -> None:
+    """Wait until LMDB has all durable writes, and the reactor knows it."""
+    assert store._writer is not None
+    done: Deferred[None] = Deferred()
+    store._writer.order(lambda: reactor.callFromThread(done.callback, None))
+    reactor.result(done)
+
+
+def await_recovery(store: EmbeddedStore, reactor: Reactor) -> None:
+    """Wait until writes are accepted again."""
+    assert store._writer is not None
+    while store._writer.refusal(0) is not None:
+        reactor.turn()
+
+
 def hold_writer(
     store: EmbeddedStore, reactor: Reactor, monkeypatch: pytest.MonkeyPatch
 ) -> Callable[[], None]:
-    """Hold the writer before its next transaction: writes are queued until the returned function is
-    called."""
+    """Hold the thread of the log before its next append: writes are queued until the returned function is
+    called. The store has to sync, else it would append on this thread."""
     arrived, released = Event(), Event()
-    write = Environment.write
+    append = Ahead.append
 
-    def held(self: Environment, *args: Any, **options: Any) -> None:
+    def held(self: Ahead, writes: Any) -> None:
         arrived.set()
         assert released.wait(PATIENCE_S)
-        write(self, *args, **options)
+        append(self, writes)
 
-    monkeypatch.setattr(Environment, "write", held)
+    monkeypatch.setattr(Ahead, "append", held)
     put = store.metadata.put({b"held": b""})
     assert arrived.wait(PATIENCE_S)
 
@@ -58,6 +75,17 @@ def hold_writer(
 
 
 def fail_writes(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
+    """Make appends to the log fail."""
+
+    def append(*args: Any) -> None:
+        raise error
+
+    monkeypatch.setattr(Ahead, "append", append)
+
+
+def fail_transactions(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
+    """Make LMDB refuse changes."""
+
     def write(*args: Any, **options: Any) -> None:
         raise error
 

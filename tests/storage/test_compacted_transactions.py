@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kshim.storage.embedded import EmbeddedStore, compaction, log, writer, writes
+from kshim.storage.embedded import EmbeddedStore, applier, compaction, log, writes
 from kshim.storage.interfaces import Cleanup
 from schemas.records.batch import Record, decode_header, records
 from schemas.records.end_txn_marker import EndTxnMarker, decode_marker, encode_marker
@@ -26,7 +26,7 @@ P, Q = 7, 8
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(log, "MIN_DIRTY_RECORDS", 10)
-    monkeypatch.setattr(writer, "PAUSES", 0)
+    monkeypatch.setattr(applier, "PAUSES", 0)
 
 
 def sent(key: bytes, value: bytes | None, sequence: int, producer_id: int = P, epoch: int = 0) -> bytes:
@@ -236,7 +236,7 @@ class Run:
 def test_model(tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[Any, ...]]) -> None:
     with (
         patch.object(log, "MIN_DIRTY_RECORDS", 4),
-        patch.object(writer, "PAUSES", 0),
+        patch.object(applier, "PAUSES", 0),
         patch.object(compaction, "STEP_BYTES", 200),
         patch.object(compaction, "STEP_CHUNKS", 3),
         patch.object(compaction, "CHUNK_BYTES", 400),

@@ -1,5 +1,6 @@
 """Compaction keeps the last record of each key at its offset, whatever happens meanwhile."""
 
+import errno
 import signal
 import subprocess
 import sys
@@ -16,9 +17,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kshim.storage import compaction as rules
-from kshim.storage.embedded import EmbeddedStore, compaction, log, writer, writes
+from kshim.storage.embedded import EmbeddedStore, applier, compaction, log, writes
+from kshim.storage.embedded.ahead import Ahead
+from kshim.storage.embedded.applier import Applier
 from kshim.storage.embedded.compaction import Compactor, _Compacting
-from kshim.storage.embedded.environment import Environment
 from kshim.storage.embedded.rows import CHUNK_KEY, SO_FAR
 from kshim.storage.interfaces import Cleanup, Compaction, JournalBatch, Offsets, StorageError, TimestampOffset
 from kshim.storage.journal import LogJournal
@@ -42,6 +44,7 @@ from tests.storage.compacting import (
     stored,
     stored_batches,
 )
+from tests.storage.embedded import apply_all, await_recovery
 from tests.storage.reactor import PATIENCE_S, Reactor
 from tests.storage.searches import find
 
@@ -54,8 +57,8 @@ OpenStore = Callable[..., EmbeddedStore]
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Settings with which a few records suffice for a pass, and steps follow without delay."""
     monkeypatch.setattr(log, "MIN_DIRTY_RECORDS", 10)
-    monkeypatch.setattr(writer, "PAUSES", 0)
-    monkeypatch.setattr(writer, "RETRY_S", 0)
+    monkeypatch.setattr(applier, "PAUSES", 0)
+    monkeypatch.setattr(applier, "RETRY_S", 0.01)
 
 
 def largest_timestamps(store: EmbeddedStore) -> list[tuple[int, int]]:
@@ -297,8 +300,10 @@ class TestSteps:
             reactor.result(store.log.append(1, one(b"%d" % (number % 60), bytes(100)), now_ms=0))
         read: list[int] = []
         happened: list[str] = []
+        apply_all(store, reactor)
         arrived, released = Event(), Event()
-        next_chunks, step, write = _Compacting._next_chunks, Compactor.step, Environment.write
+        next_chunks, step, replace = _Compacting._next_chunks, Compactor.step, _Compacting._put
+        put = Applier._put
 
         def noted_chunks(self: _Compacting, offset: int) -> Any:
             found = next_chunks(self, offset)
@@ -311,13 +316,18 @@ class TestSteps:
             assert released.wait(PATIENCE_S)
             return step(self)
 
-        def noted_write(self: Environment, change: Any, **options: Any) -> None:
-            happened.append("replace" if options["frees"] else "append")
-            write(self, change, **options)
+        def noted_replace(self: _Compacting, transaction: Any) -> None:
+            happened.append("replace")
+            replace(self, transaction)
+
+        def noted_put(self: Applier, *args: Any) -> None:
+            happened.append("append")
+            put(self, *args)
 
         monkeypatch.setattr(_Compacting, "_next_chunks", noted_chunks)
         monkeypatch.setattr(Compactor, "step", noted_step)
-        monkeypatch.setattr(Environment, "write", noted_write)
+        monkeypatch.setattr(_Compacting, "_put", noted_replace)
+        monkeypatch.setattr(Applier, "_put", noted_put)
         store.log.configure(1, Cleanup(DEFAULTS))
         reactor.result(store.log.append(1, one(b"k", b""), now_ms=0))
         assert arrived.wait(PATIENCE_S)
@@ -370,15 +380,12 @@ class TestSteps:
         self, open_embedded: OpenStore, reactor: Reactor, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         store = open_embedded()
-        write = Environment.write
 
-        def failing(self: Environment, change: Any, **options: Any) -> None:
-            if options["frees"]:
-                raise StorageError("EIO")
-            write(self, change, **options)
+        def failing(*args: Any) -> None:
+            raise StorageError("EIO")
 
         with monkeypatch.context() as broken:
-            broken.setattr(Environment, "write", failing)
+            broken.setattr(_Compacting, "_replace", failing)
             store.log.configure(1, Cleanup(DEFAULTS))
             for number in range(10):
                 reactor.result(store.log.append(1, one(b"k", b"%d" % number), now_ms=0))
@@ -459,14 +466,15 @@ def expected(offset: int) -> tuple[bytes, bytes]:
 
 KILLED = """
 import os, signal, sys
-from kshim.storage.embedded import EmbeddedStore, compaction, log, writer, writes
+from kshim.storage.embedded import EmbeddedStore, applier, compaction, log, writes
 from kshim.storage.embedded.environment import Environment
 from tests.storage.reactor import Reactor
 from kshim.storage.interfaces import Cleanup
 from tests.storage.test_compaction import DEFAULTS, expected, one
 
 log.MIN_DIRTY_RECORDS = 100
-writer.PAUSES = 0
+applier.PAUSES = applier.APPLY_S = 0
+writes.CHUNK_BYTES = 1
 compaction.CHUNK_BYTES = 1000
 compaction.STEP_CHUNKS = 20
 left = int(sys.argv[2])
@@ -475,7 +483,7 @@ write = Environment.write
 def counted(self, change, **options):
     global left
     write(self, change, **options)
-    left -= options["frees"]
+    left -= change.__qualname__.startswith("_Compacting")
     if not left:
         os.kill(os.getpid(), signal.SIGKILL)
 
@@ -488,6 +496,8 @@ offset = 0
 while True:
     reactor.result(store.log.append(1, one(*expected(offset)), now_ms=0))
     print(offset, flush=True)
+    while reactor.has_calls:
+        reactor.turn()
     offset += 1
 """
 
@@ -578,9 +588,10 @@ class Run:
 
     def fail(self) -> None:
         self.settle()
-        with patch.object(Environment, "write", side_effect=StorageError("EIO")):
+        with patch.object(Ahead, "append", side_effect=OSError(errno.EIO, "EIO")):
             (result,) = self.reactor.wait(self.store.log.append(1, one(b"a", b"lost"), now_ms=0))
         assert isinstance(result, StorageError)
+        await_recovery(self.store, self.reactor)
 
     def check(self) -> None:
         store, found = self.store, stored(self.store)
@@ -642,7 +653,7 @@ class Run:
 def test_model(data_dirs: Iterator[Path], steps: list[tuple[Any, ...]]) -> None:
     with (
         patch.object(log, "MIN_DIRTY_RECORDS", 4),
-        patch.object(writer, "PAUSES", 0),
+        patch.object(applier, "PAUSES", 0),
         patch.object(compaction, "STEP_BYTES", 200),
         patch.object(compaction, "STEP_CHUNKS", 3),
         patch.object(compaction, "CHUNK_BYTES", 400),

@@ -11,9 +11,9 @@ from typing import Any
 import lmdb
 import pytest
 
-from kshim.storage.embedded import EmbeddedStore, environment, freeing, writes
+from kshim.storage.embedded import EmbeddedStore, applier, environment, freeing, writes
+from kshim.storage.embedded.applier import Applier
 from kshim.storage.embedded.deletion import Deletion
-from kshim.storage.embedded.environment import Environment
 from kshim.storage.interfaces import (
     Appended,
     DataDirLocked,
@@ -22,7 +22,16 @@ from kshim.storage.interfaces import (
     StorageFull,
     TimestampOffset,
 )
-from tests.storage.embedded import OpenStore, batch_of, entries, fail_writes, hold_writer, keys, when_deleted
+from tests.storage.embedded import (
+    OpenStore,
+    apply_all,
+    batch_of,
+    entries,
+    fail_transactions,
+    hold_writer,
+    keys,
+    when_deleted,
+)
 from tests.storage.reactor import PATIENCE_S, Reactor
 from tests.storage.searches import find
 
@@ -82,8 +91,9 @@ class TestGroupCommit:
     def test_what_is_queued_together_is_one_transaction(
         self, open_embedded: OpenStore, reactor: Reactor, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        store = open_embedded()
+        store = open_embedded(sync=True)
         release = hold_writer(store, reactor, monkeypatch)
+        monkeypatch.setattr(writes, "CHUNK_BYTES", 10_000)
         appends = [store.log.append(number % 2, batch_of(number), now_ms=0) for number in range(20)]
         appends += [store.log.append(7, batch_of(20), now_ms=0)]
         fired: list[int] = []
@@ -94,15 +104,16 @@ class TestGroupCommit:
         assert store.log.offsets(0) == Offsets(0, 0, 10, 0)
         assert store.log.read(0, 0, 1000) == b""
         release()
-        reactor.turn()
+        reactor.result(appends[0])
         assert fired == list(range(21))
         assert watched == [Offsets(0, 10, 10, 10)]
+        apply_all(store, reactor)
         assert entries(store) == 3
 
     def test_a_chunk_does_not_grow_beyond_its_bound(
         self, open_embedded: OpenStore, reactor: Reactor, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        store = open_embedded()
+        store = open_embedded(sync=True)
         release = hold_writer(store, reactor, monkeypatch)
         monkeypatch.setattr(writes, "CHUNK_BYTES", 1000)
         appends = [store.log.append(1, batch_of(number, 300), now_ms=0) for number in range(5)]
@@ -112,17 +123,19 @@ class TestGroupCommit:
         ]
         release()
         reactor.wait(*appends)
+        apply_all(store, reactor)
         assert entries(store) == 5
         assert keys(store, 1) == [b"%d" % number for number in range(7)]
 
     def test_high_watermark_is_what_the_reactor_was_told(
         self, open_embedded: OpenStore, reactor: Reactor
     ) -> None:
-        store = open_embedded()
+        store = open_embedded(sync=True)
         first = store.log.append(1, batch_of(0), now_ms=0)
         reactor.result(first)
+        apply_all(store, reactor)
         second = store.log.append(1, batch_of(1), now_ms=0)
-        reactor.await_call()  # committed, but the reactor does not know yet
+        reactor.await_call()  # durable, but the reactor does not know yet
         assert keys(store, 1) == [b"0"]
         assert find(store.log.max_timestamp(1)) == TimestampOffset(1000, 0, 0)
         assert find(store.log.offset_for_time(1, 1001)) is None
@@ -141,6 +154,7 @@ class TestRoom:
             if isinstance(result, BaseException):
                 assert isinstance(result, StorageFull), result
                 return count
+            apply_all(store, reactor)
             count += 1
 
     def test_full_store_refuses_appends_and_keeps_the_others(
@@ -205,7 +219,7 @@ while not isinstance(result := reactor.wait(store.log.append(1, batch, now_ms=0)
 print("full" if isinstance(result, StorageError) and count >= 5 else repr((result, count)))
 resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
 while isinstance(result := reactor.wait(store.log.append(1, batch, now_ms=0))[0], StorageError):
-    pass  # until the data file is open again
+    reactor.turn()  # until the log goes on
 read = sum(1 for offset in range(count + 1) if len(store.log.read(1, offset, 1)) == len(batch))
 print("consistent" if store.log.offsets(1) == Offsets(0, *[count + 1] * 3) and read == count + 1 else read)
 print("works again" if result.base_offset == count else result)
@@ -283,22 +297,29 @@ class TestDeletion:
         deleted = when_deleted(store, monkeypatch)
         arrived, released = Event(), Event()
         transactions: list[str] = []
-        write = Environment.write
+        step, put = Deletion.step, Applier._put
 
-        def noted(self: Environment, change: Any, **options: Any) -> None:
-            transactions.append("step" if options["frees"] else "append")
+        def noted_step(self: Deletion) -> None:
+            transactions.append("step")
             arrived.set()
             assert released.wait(PATIENCE_S)
-            write(self, change, **options)
+            step(self)
 
-        monkeypatch.setattr(Environment, "write", noted)
+        def noted_put(self: Applier, *args: Any) -> None:
+            transactions.append("append")
+            put(self, *args)
+
+        apply_all(store, reactor)
         store.log.delete(1)
+        apply_all(store, reactor)
+        monkeypatch.setattr(Deletion, "step", noted_step)
+        monkeypatch.setattr(Applier, "_put", noted_put)
         assert arrived.wait(PATIENCE_S)
         append = store.log.append(2, batch_of(0), now_ms=0)
         released.set()
         reactor.result(append)
         deleted()
-        assert transactions == ["step", "append", "step", "step", "step"]
+        assert "step append step" in " ".join(transactions)
 
     def test_goes_on_after_a_restart(
         self, open_embedded: OpenStore, reactor: Reactor, monkeypatch: pytest.MonkeyPatch
@@ -307,26 +328,25 @@ class TestDeletion:
         store = open_embedded()
         for number in range(10):
             reactor.result(store.log.append(1, batch_of(number), now_ms=0))
-        release = hold_writer(store, reactor, monkeypatch)
-        store.log.delete(7)
-        store.log.delete(1)
-        closed = store.close()
-        release()
-        reactor.result(closed)
+        with monkeypatch.context() as slow:
+            slow.setattr(Deletion, "due", False)
+            store.log.delete(7)
+            store.log.delete(1)
+            reactor.result(store.close())
         deleted = when_deleted(store, monkeypatch)
         store = open_embedded()
         assert store.log.offsets(1) == Offsets(0, 0, 0, 0)
         with pytest.raises(StorageError, match="partition 1 was deleted"):
             reactor.result(store.log.append(1, batch_of(0), now_ms=0))
-        assert deleted() == 11
+        assert deleted() == 12  # ten chunks, and the end of each partition
         assert entries(store) == 0
         reactor.result(store.close())
         assert reactor.result(open_embedded().log.append(1, batch_of(0), now_ms=0)) == Appended(0, 0, -1)
 
-    def test_is_noted_with_what_is_written_next(
+    def test_is_noted_before_it_begins(
         self, open_embedded: OpenStore, reactor: Reactor, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """Else a kill between the two writes would leave the space taken for ever."""
+        """Else a kill would leave the space taken for ever."""
 
         def step(_: Deletion) -> None:
             raise StorageError("not yet")
@@ -334,22 +354,22 @@ class TestDeletion:
         monkeypatch.setattr(Deletion, "step", step)
         store = open_embedded()
         store.log.delete(7)
-        reactor.result(store.metadata.put({b"what was deleted": None}))
+        apply_all(store, reactor)
         with store._environment.read("deleted") as transaction:
             assert [bytes(key) for key, _ in transaction.cursor()] == [bytes([0, 0, 0, 7])]
 
     def test_is_tried_again_when_the_disk_works_again(
         self, open_embedded: OpenStore, reactor: Reactor, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("kshim.storage.embedded.writer.RETRY_S", 0)
+        monkeypatch.setattr(applier, "RETRY_S", 0.01)
         store = open_embedded()
         reactor.result(store.log.append(1, batch_of(0), now_ms=0))
         deleted = when_deleted(store, monkeypatch)
+        apply_all(store, reactor)
         with monkeypatch.context() as broken:
-            fail_writes(broken, StorageError("EIO"))
+            fail_transactions(broken, StorageError("EIO"))
             store.log.delete(1)
-            reactor.wait(store.metadata.put({b"a": b"b"}))  # the step comes before or after it
-            reactor.wait(store.metadata.put({b"a": b"b"}))
+            apply_all(store, reactor)
             assert entries(store) == 1
         deleted()
         assert entries(store) == 0
@@ -416,9 +436,28 @@ class TestDataDirectory:
     ) -> None:
         reactor.result(open_embedded(tmp_path).close())
         with lmdb.open(str(tmp_path), max_dbs=8) as other, other.begin(write=True) as transaction:
-            transaction.put(b"format", b"2", db=other.open_db(b"kshim", transaction))
-        with pytest.raises(StorageError, match="holds data of format 2; need format 1"):
+            transaction.put(b"format", b"3", db=other.open_db(b"kshim", transaction))
+        with pytest.raises(StorageError, match="holds data of format 3; need format 2"):
             open_embedded(tmp_path)
+
+    def test_of_a_version_without_a_log_is_taken_over(
+        self, open_embedded: OpenStore, tmp_path: Path, reactor: Reactor
+    ) -> None:
+        """Its databases are the same. An earlier kshim refuses the directory from then on."""
+        store = open_embedded(tmp_path)
+        reactor.result(store.log.append(1, batch_of(0), now_ms=0))
+        reactor.result(store.close())
+        with lmdb.open(str(tmp_path), max_dbs=8) as other, other.begin(write=True) as transaction:
+            own = other.open_db(b"kshim", transaction)
+            transaction.put(b"format", b"1", db=own)
+            transaction.delete(b"applied", db=own)
+        store = open_embedded(tmp_path)
+        assert keys(store, 1) == [b"0"]
+        reactor.result(store.log.append(1, batch_of(1), now_ms=0))
+        reactor.result(store.close())
+        with lmdb.open(str(tmp_path), max_dbs=8) as other, other.begin() as transaction:
+            assert transaction.get(b"format", db=other.open_db(b"kshim", transaction)) == b"2"
+        assert keys(open_embedded(tmp_path), 1) == [b"0", b"1"]
 
     def test_file_in_the_way(self, open_embedded: OpenStore, tmp_path: Path) -> None:
         (tmp_path / "file").touch()

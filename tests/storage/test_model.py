@@ -1,5 +1,6 @@
 """Any sequence of appends, reads, failures and restarts has the same effect as on lists in memory."""
 
+import errno
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,10 +11,11 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from kshim.storage.embedded import EmbeddedStore, freeing, writes
-from kshim.storage.embedded.environment import Environment
+from kshim.storage.embedded.ahead import Ahead
 from kshim.storage.interfaces import Appended, Offsets, StorageError, Store, TimestampOffset
 from kshim.storage.memory import MemoryStore
 from schemas.records.batch import Record, batches, decode_header, encode, records
+from tests.storage.embedded import await_recovery
 from tests.storage.reactor import Reactor
 from tests.storage.searches import find
 
@@ -116,12 +118,14 @@ class Run:
         if self.data_dir is None or partition_no in self.model.deleted:
             return
         self.settle()
-        with patch.object(Environment, "write", side_effect=StorageError("EIO")):
+        with patch.object(Ahead, "append", side_effect=OSError(errno.EIO, "EIO")):
             batch = encode([Record(0, 100, None, None)])
             results = self.reactor.wait(
                 *(self.store.log.append(no, batch, now_ms=0) for no in (partition_no,) * 3)
             )
         assert [type(result) for result in results] == [StorageError] * 3
+        assert isinstance(self.store, EmbeddedStore)
+        await_recovery(self.store, self.reactor)
 
     def delete(self, partition_no: int) -> None:
         self.store.log.delete(partition_no)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -11,12 +12,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kshim.storage.embedded import EmbeddedStore, compaction, freeing, log, writer, writes
-from kshim.storage.embedded.environment import Environment
+from kshim.storage.embedded import EmbeddedStore, applier, compaction, freeing, log, writes
 from kshim.storage.embedded.rows import CHUNK_KEY
 from kshim.storage.interfaces import Appended, Cleanup, Compaction, Retention, StorageError, Store
 from kshim.storage.memory import MemoryStore
 from schemas.records.batch import Record, batches, encode, records
+from tests.storage.embedded import apply_all, await_recovery, fail_writes
 from tests.storage.reactor import Reactor
 from tests.storage.searches import find
 
@@ -26,15 +27,17 @@ FOR_EVER = Retention(-1, -1)
 
 @pytest.fixture(autouse=True)
 def eager(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(writer, "PAUSES", 0)
-    monkeypatch.setattr(writer, "RETRY_S", 0)
+    monkeypatch.setattr(applier, "PAUSES", 0)
+    monkeypatch.setattr(applier, "RETRY_S", 0.01)
 
 
 def settle(store: Store, reactor: Reactor) -> None:
     """Wait until the store has no work of its own left."""
-    quiet = 0 if isinstance(store, EmbeddedStore) else 3
+    if not isinstance(store, EmbeddedStore):
+        return
+    quiet = 0
     while quiet < 3:
-        reactor.result(store.metadata.put({b"turn": None}))
+        apply_all(store, reactor)
         quiet = 0 if any(chore.due for chore in store.log._chores) else quiet + 1
 
 
@@ -225,6 +228,7 @@ class TestOnDisk:
         with monkeypatch.context() as slow:
             slow.setattr(type(store.log._chores.trimming), "due", False)
             reactor.result(store.log.delete_records(1, 7))
+            apply_all(store, reactor)
             assert len(chunks(store)) == 30
             reactor.result(store.close())
         store = open_embedded()
@@ -235,9 +239,10 @@ class TestOnDisk:
     def test_nothing_is_freed_that_somebody_may_still_read(
         self, open_embedded: OpenStore, reactor: Reactor
     ) -> None:
-        """It is committed, but the reactor does not know yet."""
-        store = open_embedded()
+        """It is durable, but the reactor does not know yet."""
+        store = open_embedded(sync=True)
         self.fill(store, reactor)
+        settle(store, reactor)
         deleted = store.log.delete_records(1, 7)
         reactor.await_call()
         assert stored(store) == list(range(10))
@@ -249,15 +254,12 @@ class TestOnDisk:
     ) -> None:
         store = open_embedded()
         self.fill(store, reactor)
-
-        def fail(*args: Any, **options: Any) -> None:
-            raise StorageError("EIO")
-
         with monkeypatch.context() as broken:
-            broken.setattr(Environment, "write", fail)
+            fail_writes(broken, OSError(errno.EIO, "EIO"))
             with pytest.raises(StorageError, match="EIO"):
                 reactor.result(store.log.delete_records(1, 7))
         assert stored(store) == list(range(10))
+        await_recovery(store, reactor)
         assert reactor.result(store.log.delete_records(1, 7)) == 7
 
     def test_a_deleted_partition_leaves_no_start(self, open_embedded: OpenStore, reactor: Reactor) -> None:
@@ -395,7 +397,9 @@ def test_model_in_memory(steps: list[tuple[Any, ...]]) -> None:
 @given(steps=steps)
 def test_model_on_disk(data_dirs: Iterator[Path], steps: list[tuple[Any, ...]]) -> None:
     with (
-        patch.object(writer, "PAUSES", 0),
+        patch.object(applier, "PAUSES", 0),
+        patch.object(applier, "APPLY_S", 0),
+        patch.object(writes, "CHUNK_BYTES", 1),
         patch.object(writes, "STEP_SIZES", 2),
         patch.object(freeing, "STEP_CHUNKS", 1),
     ):

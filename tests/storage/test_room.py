@@ -8,11 +8,20 @@ from pathlib import Path
 
 import pytest
 
-from kshim.storage.embedded import EmbeddedStore, room
+from kshim.storage.embedded import EmbeddedStore, applier, room
 from kshim.storage.embedded.environment import MAP_LOCK_FILE, Environment
 from kshim.storage.embedded.room import RESERVE_FILE, Room
 from kshim.storage.interfaces import StorageError, StorageFull
-from tests.storage.embedded import OpenStore, batch_of, fail_writes, hold_writer, keys, when_deleted
+from tests.storage.embedded import (
+    OpenStore,
+    apply_all,
+    batch_of,
+    entries,
+    fail_transactions,
+    fail_writes,
+    keys,
+    when_deleted,
+)
 from tests.storage.reactor import Reactor
 
 DISK_BYTES = 6_000_000
@@ -46,6 +55,7 @@ def fill(store: EmbeddedStore, reactor: Reactor, partition_no: int = 1, size: in
             assert isinstance(result, StorageFull), result
             assert str(result) == f"no space left for {store._data_dir}"
             return count
+        apply_all(store, reactor)
     raise AssertionError("the disk does not get full")
 
 
@@ -70,12 +80,11 @@ def test_a_deletion_frees_space_for_records(
     count = fill(store, reactor)
     fill(store, reactor, size=10)
     reactor.result(store.metadata.put({b"topic": b"x" * 5000}))
-    assert not reserve(store).exists()
+    apply_all(store, reactor)
     deleted = when_deleted(store, monkeypatch)
     store.log.delete(1)
     deleted()
     assert fill(store, reactor, 2) > count // 2, "in the pages that are free now"
-    assert not reserve(store).exists()
     assert disk.free_bytes(store._data_dir) >= 0
 
 
@@ -86,6 +95,7 @@ def test_records_do_not_take_the_space_of_a_reserve_that_is_given_up(
     fill(store, reactor)
     fill(store, reactor, size=10)
     reactor.result(store.metadata.put({b"topic": b"x" * 5000}))
+    apply_all(store, reactor)
     free = disk.free_bytes(store._data_dir)
     assert free > RESERVE_BYTES // 2
     fill(store, reactor)
@@ -100,47 +110,68 @@ def test_the_reserve_is_made_again_when_there_is_room(
     count = fill(store, reactor)
     fill(store, reactor, size=10)
     reactor.result(store.metadata.put({b"topic": b"x" * 5000}))
+    apply_all(store, reactor)
     disk.size *= 2
     assert fill(store, reactor) > count // 2
     assert reserve(store).stat().st_size == RESERVE_BYTES
 
 
-def test_a_deletion_goes_on_where_appends_of_its_transaction_fail(
-    open_embedded: OpenStore, reactor: Reactor, disk: Disk, monkeypatch: pytest.MonkeyPatch
+def test_on_a_full_disk_records_are_refused_and_the_rest_goes_on(
+    open_embedded: OpenStore, reactor: Reactor, disk: Disk
 ) -> None:
     store = open_embedded()
     fill(store, reactor)
     end = store.log.offsets(1).log_end_offset
-    release = hold_writer(store, reactor, monkeypatch)
     append = store.log.append(1, batch_of(0, 500_000), now_ms=0)
     trim = store.log.delete_records(1, end)
     put = store.metadata.put({b"topic": b"1"})
-    release()
     outcome = reactor.wait(append, trim, put)
     assert [type(each) for each in outcome] == [StorageFull, int, type(None)]
     assert store.metadata.get(b"topic") == b"1"
     assert store.log.offsets(1)[:3] == (end, end, end)
 
 
-def test_a_deletion_behind_an_append_that_failed_goes_on_if_the_disk_is_full(
+def test_a_log_without_room_goes_on_as_soon_as_there_is_some(
     open_embedded: OpenStore, reactor: Reactor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = open_embedded()
     reactor.result(store.log.append(1, batch_of(0), now_ms=0))
-    for error, is_done in ((StorageFull("ENOSPC"), True), (StorageError("EIO"), False)):
-        with monkeypatch.context() as broken:
-            fail_writes(broken, error)
-            append = store.log.append(1, batch_of(1), now_ms=0)
-            reactor.await_call()  # it has failed, and the reactor does not know yet
-        behind = [store.log.append(1, batch_of(2), now_ms=0), store.metadata.put({b"a": b"1"})]
-        outcome = reactor.wait(append, *behind)
-        assert [str(each) for each in outcome] == [str(error)] * 2 + ["None" if is_done else str(error)]
+    with monkeypatch.context() as broken:
+        fail_writes(broken, OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)))
+        (error,) = reactor.wait(store.log.append(1, batch_of(1), now_ms=0))
+        assert isinstance(error, StorageFull)
+        assert str(error) == f"no space left for {store._data_dir}: No space left on device"
+    assert reactor.result(store.log.append(1, batch_of(2), now_ms=0)).base_offset == 1
+    assert keys(store, 1) == [b"0", b"2"]
+
+
+def test_what_lmdb_has_no_room_for_stays_readable_and_is_not_lost(
+    open_embedded: OpenStore, reactor: Reactor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Other programs have filled the disk since the records were acknowledged."""
+    monkeypatch.setattr(applier, "RETRY_S", 0.01)
+    store = open_embedded()
+    with monkeypatch.context() as broken:
+        fail_transactions(broken, StorageFull("no space left"))
+        reactor.result(store.log.append(1, batch_of(0), now_ms=0))
+        apply_all(store, reactor)
+        (error,) = reactor.wait(store.log.append(1, batch_of(1), now_ms=0))
+        assert str(error) == "no space left"
+        assert store.activity().failure == "the disk is full: records and offsets are refused"
+        assert keys(store, 1) == [b"0"]
+        assert reactor.result(store.metadata.put({b"a": b"1"})) is None
+        reactor.result(store.close())
+    store = open_embedded()
+    assert (keys(store, 1), store.metadata.get(b"a")) == ([b"0"], b"1")
+    apply_all(store, reactor)
+    assert entries(store) == 1
 
 
 def test_a_reserve_of_an_earlier_start_is_kept(open_embedded: OpenStore, reactor: Reactor) -> None:
     store = open_embedded()
     reactor.result(store.metadata.put({b"a": b"1"}))
     reactor.result(store.log.append(1, batch_of(0), now_ms=0))
+    apply_all(store, reactor)
     before = reserve(store).stat()
     assert before.st_blocks * 512 >= room.RESERVE_BYTES
     assert before.st_mode & 0o777 == 0o600

@@ -1,5 +1,6 @@
 """Producers and transactions in every backend's log, also after restarts and failures."""
 
+import errno
 from collections.abc import Callable
 from typing import Any
 from unittest.mock import patch
@@ -8,12 +9,12 @@ import pytest
 
 from kshim.storage import producers as rules
 from kshim.storage.embedded import EmbeddedStore
-from kshim.storage.embedded.environment import Environment
+from kshim.storage.embedded.ahead import Ahead
 from kshim.storage.interfaces import Aborted, Log, Offsets, StorageError, Store
 from kshim.storage.producers import NO_TRANSACTION, ProducerState, SentBatch
 from schemas.records.batch import Record, batches, decode_header, encode
 from schemas.records.end_txn_marker import EndTxnMarker, encode_marker
-from tests.storage.embedded import when_deleted
+from tests.storage.embedded import await_recovery, when_deleted
 from tests.storage.reactor import Reactor
 
 OpenStore = Callable[..., EmbeddedStore]
@@ -208,17 +209,18 @@ class TestRestart:
         store = open_embedded()
         reactor.result(store.log.append(1, data(P), now_ms=0))
         before = state(store.log)
-        with patch.object(Environment, "write", side_effect=StorageError("disk on fire")):
+        with patch.object(Ahead, "append", side_effect=OSError(errno.EIO, "disk on fire")):
             appends = [store.log.append(1, batch, now_ms=0) for batch in (data(P, 1), ABORT_P, data(Q))]
             assert {type(result) for result in reactor.wait(*appends)} == {StorageError}
         assert state(store.log) == before
+        await_recovery(store, reactor)
         reactor.result(store.log.append(1, ABORT_P, now_ms=0))
         assert store.log.offsets(1) == Offsets(0, 2, 2, 2)
 
     def test_last_stable_offset_waits_for_the_marker_to_be_durable(
         self, open_embedded: OpenStore, reactor: Reactor
     ) -> None:
-        store = open_embedded()
+        store = open_embedded(sync=True)
         reactor.wait(*(store.log.append(1, batch, now_ms=0) for batch in (PLAIN, data(P), PLAIN)))
         appended = store.log.append(1, COMMIT_P, now_ms=0)
         assert store.log.offsets(1) == Offsets(0, 3, 4, 1)
@@ -244,10 +246,11 @@ class TestRestart:
     ) -> None:
         store = open_embedded()
         reactor.result(store.log.append(1, data(P, is_transactional=False), now_ms=0))
-        with patch.object(Environment, "write", side_effect=StorageError("disk on fire")):
+        with patch.object(Ahead, "append", side_effect=OSError(errno.EIO, "disk on fire")):
             store.log.forget_producers(100)
             (failed,) = reactor.wait(store.log.append(2, PLAIN, now_ms=0))
             assert isinstance(failed, StorageError)
+        await_recovery(store, reactor)
         assert dict(store.log.producers(1).items()) == {}
         reactor.result(store.close())
         assert dict(open_embedded().log.producers(1).items()) == {}

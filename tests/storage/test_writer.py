@@ -1,8 +1,8 @@
-"""The writer: when it reports its writes, and what it does when the disk fails."""
+"""The writer: when it answers its writes, and what it does when the disk fails."""
 
 import errno
 import os
-from dataclasses import dataclass
+import shutil
 from pathlib import Path
 from queue import SimpleQueue
 from threading import Event
@@ -13,65 +13,104 @@ from unittest.mock import Mock
 import lmdb
 import pytest
 
+from kshim.storage.embedded import EmbeddedStore, applier
 from kshim.storage.embedded import writer as writer_module
+from kshim.storage.embedded.ahead import Ahead
 from kshim.storage.embedded.environment import Environment
 from kshim.storage.embedded.writer import CALM_S
 from kshim.storage.interfaces import Appended, Offsets, StorageError, StorageFull
-from tests.storage.embedded import OpenStore, batch_of, fail_writes, keys
+from tests.storage.embedded import (
+    OpenStore,
+    apply_all,
+    await_recovery,
+    batch_of,
+    fail_transactions,
+    fail_writes,
+    hold_writer,
+    keys,
+)
 from tests.storage.reactor import PATIENCE_S, Reactor
 
+EIO = OSError(errno.EIO, os.strerror(errno.EIO))
 
-@dataclass
+
 class Disk:
-    """Records the writer's calls to the environment, and holds each until go()."""
+    """Records the calls to the log, and holds each sync until go()."""
 
-    calls: list[str]
-    going: SimpleQueue[Exception | None]
-    arrived: SimpleQueue[None]
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.calls: list[str] = []
+        self._going: SimpleQueue[Exception | None] = SimpleQueue()
+        self._arrived: SimpleQueue[None] = SimpleQueue()
+        append, sync = Ahead.append, Ahead.sync
+
+        def noted_append(ahead: Ahead, writes: Any) -> None:
+            self.calls.append(f"append {len(writes)}")
+            append(ahead, writes)
+
+        def held_sync(ahead: Ahead) -> None:
+            self.calls.append("sync")
+            self._arrived.put(None)
+            if (error := self._going.get(timeout=PATIENCE_S)) is not None:
+                raise error
+            sync(ahead)
+
+        monkeypatch.setattr(Ahead, "append", noted_append)
+        monkeypatch.setattr(Ahead, "sync", held_sync)
+
+    def await_sync(self) -> None:
+        self._arrived.get(timeout=PATIENCE_S)
 
     def go(self, error: Exception | None = None) -> None:
-        """Wait for the writer's next call, and let it return or fail."""
-        self.arrived.get(timeout=PATIENCE_S)
-        self.going.put(error)
+        """Wait for the next sync, and let it return or fail."""
+        self.await_sync()
+        self._going.put(error)
 
-
-class LostSyncError(StorageError):
-    """The disk has not written all that was synced."""
+    def release(self, error: Exception | None = None) -> None:
+        self._going.put(error)
 
 
 @pytest.fixture
 def disk(monkeypatch: pytest.MonkeyPatch) -> Disk:
-    disk = Disk([], SimpleQueue(), SimpleQueue())
+    return Disk(monkeypatch)
 
-    def slow(name: str) -> None:
-        real = getattr(Environment, name)
 
-        def call(*args: Any, **options: Any) -> Any:
-            disk.calls.append(name)
-            disk.arrived.put(None)
-            if (error := disk.going.get(timeout=PATIENCE_S)) is not None:
-                args[0].is_trusted = not isinstance(error, LostSyncError)
-                raise error
-            return real(*args, **options)
-
-        monkeypatch.setattr(Environment, name, call)
-
-    slow("write")
-    slow("sync")
-    return disk
+def killed(store: EmbeddedStore, tmp_path: Path) -> Path:
+    """The data directory as a kill leaves it now."""
+    copy = tmp_path / "killed"
+    shutil.rmtree(copy, ignore_errors=True)
+    shutil.copytree(store._data_dir, copy)
+    return copy
 
 
 class TestDurability:
-    """A commit is durable with the next one, or with a sync; it is reported only then."""
+    """If commits are synced, a write is answered after one append and one sync that cover it."""
 
-    def test_one_alone_is_synced(self, open_embedded: OpenStore, reactor: Reactor, disk: Disk) -> None:
+    def test_one_alone(self, open_embedded: OpenStore, reactor: Reactor, disk: Disk) -> None:
         append = open_embedded(sync=True).log.append(1, batch_of(0), now_ms=0)
-        disk.go()
-        disk.arrived.get(timeout=PATIENCE_S)
-        assert disk.calls == ["write", "sync"]
+        disk.await_sync()
+        assert disk.calls == ["append 1", "sync"]
         assert not reactor.has_calls
-        disk.going.put(None)
+        disk.release()
         assert reactor.result(append) == Appended(0, 0, -1)
+        assert disk.calls == ["append 1", "sync"]
+
+    def test_all_that_wait_share_one(self, open_embedded: OpenStore, reactor: Reactor, disk: Disk) -> None:
+        store = open_embedded(sync=True)
+        first = store.log.append(1, batch_of(0), now_ms=0)
+        disk.await_sync()
+        others = [store.log.append(number, batch_of(number), now_ms=0) for number in (1, 2, 1)]
+        put = store.metadata.put({b"a": b"1"})
+        disk.release()
+        reactor.result(first)
+        assert not any(other.called for other in others)
+        disk.go()
+        assert reactor.wait(*others, put) == [
+            Appended(1, 0, -1),
+            Appended(0, 0, -1),
+            Appended(2, 0, -1),
+            None,
+        ]
+        assert disk.calls == ["append 1", "sync", "append 4", "sync"]
 
     def test_commits_and_syncs_are_timed(self, open_embedded: OpenStore, reactor: Reactor) -> None:
         store = open_embedded(sync=True)
@@ -79,145 +118,60 @@ class TestDurability:
         queued, durations, _ = store.activity()
         times = {what: found.measured() for what, found in durations.items()}
         assert queued == 0
-        assert times["commit"].counts[-1] >= 1
-        assert times["sync"].counts[-1] == 1
-        assert times["sync"].sum_s > 0
+        assert times["commit"].counts[-1] == times["sync"].counts[-1] == 1
+        assert times["commit"].sum_s >= times["sync"].sum_s > 0
 
-    def test_the_next_one_makes_it_durable(
-        self, open_embedded: OpenStore, reactor: Reactor, disk: Disk
+    def test_without_syncs_a_write_is_answered_at_once(
+        self, open_embedded: OpenStore, reactor: Reactor, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     ) -> None:
-        store = open_embedded(sync=True)
-        appends = [store.log.append(1, batch_of(0), now_ms=0)]
-        disk.arrived.get(timeout=PATIENCE_S)
-        appends += [store.log.append(1, batch_of(number), now_ms=0) for number in (1, 2)]
-        disk.going.put(None)
-        disk.arrived.get(timeout=PATIENCE_S)
-        assert disk.calls == ["write", "write"]
+        """It is in the log, so a kill does not lose it."""
+        monkeypatch.setattr(applier, "APPLY_S", 100)
+        store = open_embedded()
+        watched: list[Offsets] = []
+        store.log.watch(1, lambda: watched.append(store.log.offsets(1)))
+        appended = store.log.append(1, batch_of(0), now_ms=0)
+        assert appended.called
+        assert watched == [Offsets(0, 1, 1, 1)]
+        assert store.metadata.put({b"a": b"1"}).called
+        assert (keys(store, 1), store.metadata.get(b"a")) == ([b"0"], b"1")
+        again = open_embedded(killed(store, tmp_path))
+        assert (keys(again, 1), again.metadata.get(b"a")) == ([b"0"], b"1")
+        assert list(again.metadata.items(b"")) == [(b"a", b"1")]
+
+    def test_without_syncs_a_large_write_is_left_to_the_thread_and_the_order_stays(
+        self, open_embedded: OpenStore, reactor: Reactor, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(writer_module, "INLINE_BYTES", 1000)
+        store = open_embedded()
+        large = store.log.append(1, batch_of(0, 5000), now_ms=0)
+        small = store.log.append(1, batch_of(1), now_ms=0)
+        assert [each.called for each in (large, small)] == [False, False]
+        assert reactor.wait(large, small) == [Appended(0, 0, -1), Appended(1, 0, -1)]
+        assert store.log.append(1, batch_of(2), now_ms=0).called
+        assert keys(store, 1) == [b"0", b"1", b"2"]
+
+    @pytest.mark.parametrize("sync", [False, True])
+    def test_what_lmdb_lacks_is_bounded(
+        self, open_embedded: OpenStore, reactor: Reactor, monkeypatch: pytest.MonkeyPatch, sync: bool
+    ) -> None:
+        """Further writes wait until LMDB has taken some."""
+        monkeypatch.setattr(writer_module, "BEHIND_BYTES", 1000)
+        store = open_embedded(sync=sync)
+        arrived, released, write = Event(), Event(), Environment.write
+
+        def held(self: Environment, *args: Any, **options: Any) -> bool:
+            arrived.set()
+            assert released.wait(PATIENCE_S)
+            return write(self, *args, **options)
+
+        monkeypatch.setattr(Environment, "write", held)
+        reactor.result(store.log.append(1, batch_of(0, 2000), now_ms=0))
+        assert arrived.wait(PATIENCE_S)
+        waiting = store.log.append(1, batch_of(1), now_ms=0)
+        assert not waiting.called
         assert not reactor.has_calls
-        disk.going.put(None)
-        assert reactor.result(appends[0]) == Appended(0, 0, -1)
-        assert not appends[1].called
-        disk.go()
-        assert reactor.wait(*appends[1:]) == [Appended(1, 0, -1), Appended(2, 0, -1)]
-        assert disk.calls == ["write", "write", "sync"]
-
-    def test_a_write_that_fails_leaves_the_one_before_durable(
-        self, open_embedded: OpenStore, reactor: Reactor, disk: Disk
-    ) -> None:
-        store = open_embedded(sync=True)
-        first = store.log.append(1, batch_of(0), now_ms=0)
-        disk.arrived.get(timeout=PATIENCE_S)
-        second = store.log.append(1, batch_of(1), now_ms=0)
-        disk.going.put(None)
-        disk.go(StorageError("EIO"))
-        disk.go()
-        assert reactor.result(first) == Appended(0, 0, -1)
-        with pytest.raises(StorageError, match="EIO"):
-            reactor.result(second)
-        assert disk.calls == ["write", "write", "sync"]
-
-    def test_a_write_that_changes_nothing_makes_nothing_durable(
-        self, open_embedded: OpenStore, reactor: Reactor, disk: Disk
-    ) -> None:
-        """LMDB commits it without a sync."""
-        store = open_embedded(sync=True)
-        append = store.log.append(1, batch_of(0), now_ms=0)
-        disk.arrived.get(timeout=PATIENCE_S)
-        nothing = store.metadata.put({b"absent": None})
-        disk.going.put(None)
-        disk.go()
-        disk.arrived.get(timeout=PATIENCE_S)
-        assert disk.calls == ["write", "write", "sync"]
-        assert not reactor.has_calls
-        disk.going.put(None)
-        assert reactor.wait(append, nothing) == [Appended(0, 0, -1), None]
-
-    def test_a_commit_whose_sync_fails_takes_the_one_before_along(
-        self, open_embedded: OpenStore, reactor: Reactor, disk: Disk
-    ) -> None:
-        """The kernel may have dropped both, and would call the next sync a success."""
-        store = open_embedded(sync=True)
-        first = store.log.append(1, batch_of(0), now_ms=0)
-        disk.arrived.get(timeout=PATIENCE_S)
-        second = store.log.append(1, batch_of(1), now_ms=0)
-        disk.going.put(None)
-        disk.go(LostSyncError("EIO"))
-        disk.arrived.get(timeout=PATIENCE_S)  # a write to the file that was opened again
-        assert [str(error) for error in reactor.wait(first, second)] == ["EIO", "EIO"]
-        assert disk.calls == ["write", "write", "write"]
-        disk.going.put(None)
-        disk.go()
-        again = store.log.append(1, batch_of(2), now_ms=0)
-        disk.go()
-        disk.go()
-        assert reactor.result(again) == Appended(1, 0, -1)
-        assert keys(store, 1) == [b"0", b"2"]
-
-    def test_nothing_is_read_or_written_until_the_file_is_open_again(
-        self, open_embedded: OpenStore, reactor: Reactor, disk: Disk, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr(writer_module, "RETRY_S", 0.05)
-        store = open_embedded(sync=True)
-        append = store.log.append(1, batch_of(0), now_ms=0)
-        disk.go()
-        disk.go(LostSyncError("EIO"))
-        assert str(reactor.wait(append)[0]) == "EIO"
-        for _ in range(2):
-            disk.go()
-            disk.arrived.get(timeout=PATIENCE_S)
-            disk.going.put(LostSyncError("EIO again"))
-        disk.arrived.get(timeout=PATIENCE_S)
-        disk.going.put(None)
-        disk.arrived.get(timeout=PATIENCE_S)
-        assert disk.calls == ["write", "sync"] * 4
-        disk.going.put(None)
-        again = store.log.append(1, batch_of(2), now_ms=0)
-        disk.go()
-        disk.go()
-        assert reactor.result(again) == Appended(1, 0, -1)
-
-    def test_a_sync_that_fails_is_told_and_what_is_there_is_looked_at_again(
-        self, open_embedded: OpenStore, reactor: Reactor, disk: Disk
-    ) -> None:
-        store = open_embedded(sync=True)
-        append = store.log.append(1, batch_of(0), now_ms=0)
-        disk.go()
-        disk.arrived.get(timeout=PATIENCE_S)
-        behind = store.log.append(1, batch_of(1), now_ms=0)
-        disk.going.put(StorageError("EIO"))
-        assert [str(error) for error in reactor.wait(append, behind)] == ["EIO", "EIO"]
-        assert store.log.offsets(1) == Offsets(0, 1, 1, 1)
-        again = store.log.append(1, batch_of(2), now_ms=0)
-        disk.go()
-        disk.go()
-        assert reactor.result(again) == Appended(1, 0, -1)
-
-    def test_what_is_held_does_not_wait_for_an_order(
-        self, open_embedded: OpenStore, reactor: Reactor, disk: Disk
-    ) -> None:
-        store = open_embedded(sync=True)
-        append = store.log.append(1, batch_of(0), now_ms=0)
-        disk.arrived.get(timeout=PATIENCE_S)
-        assert store._writer is not None
-        store._writer.order(lambda: None)
-        disk.going.put(None)
-        disk.go()
-        assert reactor.result(append) == Appended(0, 0, -1)
-
-    def test_where_nothing_is_synced_nothing_is_held(
-        self, open_embedded: OpenStore, reactor: Reactor, disk: Disk
-    ) -> None:
-        store = open_embedded(sync=False)
-        first = store.log.append(1, batch_of(0), now_ms=0)
-        disk.arrived.get(timeout=PATIENCE_S)
-        second = store.log.append(1, batch_of(1), now_ms=0)
-        disk.going.put(None)
-        disk.go()  # the sync, which does nothing
-        assert reactor.result(first) == Appended(0, 0, -1)
-        disk.go()
-        disk.go()
-        assert reactor.result(second) == Appended(1, 0, -1)
-        assert disk.calls == ["write", "sync", "write", "sync"]
+        released.set()
+        assert reactor.result(waiting) == Appended(1, 0, -1)
 
 
 class TestTrust:
@@ -263,66 +217,127 @@ class TestTrust:
 
 
 class TestFailure:
-    def test_an_append_that_fails_takes_what_is_behind_it_along(
-        self, open_embedded: OpenStore, reactor: Reactor, monkeypatch: pytest.MonkeyPatch
+    def test_a_write_that_fails_takes_what_is_behind_it_along(
+        self, open_embedded: OpenStore, reactor: Reactor, disk: Disk
     ) -> None:
-        store = open_embedded()
-        reactor.result(store.log.append(1, batch_of(0), now_ms=0))
-        fail_writes(monkeypatch, StorageError("EIO"))
-        first = store.log.append(1, batch_of(1), now_ms=0)
-        reactor.await_call()  # the first has failed, and the reactor does not know yet
-        monkeypatch.undo()
+        store = open_embedded(sync=True)
+        first = store.log.append(1, batch_of(0), now_ms=0)
+        disk.go()
+        reactor.result(first)
+        failing = store.log.append(1, batch_of(1), now_ms=0)
+        disk.await_sync()
         behind = [store.log.append(1, batch_of(2), now_ms=0), store.log.append(2, batch_of(3), now_ms=0)]
         put = store.metadata.put({b"a": b"1"})
-        assert [str(error) for error in reactor.wait(first, *behind, put)] == ["EIO"] * 4
+        disk.release(EIO)
+        failed = reactor.wait(failing, *behind, put)
+        assert {str(error) for error in failed} == {f"writing to {store._data_dir}: Input/output error"}
+        assert {type(error) for error in failed} == {StorageError}
         assert store.log.offsets(1) == Offsets(0, 1, 1, 1)
         assert store.log.offsets(2) == Offsets(0, 0, 0, 0)
         assert store.metadata.get(b"a") is None
-
-        assert reactor.result(store.log.append(1, batch_of(4), now_ms=0)) == Appended(1, 0, -1)
+        await_recovery(store, reactor)
+        again = store.log.append(1, batch_of(4), now_ms=0)
+        disk.go()
+        assert reactor.result(again) == Appended(1, 0, -1)
         assert keys(store, 1) == [b"0", b"4"]
 
-    def test_an_append_from_within_the_failure_is_a_new_beginning(
+    def test_what_failed_does_not_come_back(
+        self,
+        open_embedded: OpenStore,
+        reactor: Reactor,
+        disk: Disk,
+        tmp_path: Path,
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        """It may be whole in the log whose sync has failed."""
+        store = open_embedded(sync=True)
+        failing = [store.log.append(1, batch_of(number), now_ms=0) for number in range(3)]
+        disk.await_sync()
+        files = {file: file.read_bytes() for file in store._data_dir.glob("ahead.*")}
+        disk.release(EIO)
+        reactor.wait(*failing)
+        await_recovery(store, reactor)
+        monkeypatch.setattr(applier, "APPLY_S", 100)
+        again = store.log.append(1, batch_of(7), now_ms=0)
+        disk.go()
+        reactor.result(again)
+        copy = killed(store, tmp_path)
+        for number, content in enumerate(files.values()):  # as if their removal were lost
+            (copy / f"ahead.{9 + number}").write_bytes(content)
+        monkeypatch.undo()
+        assert files
+        assert keys(open_embedded(copy), 1) == [b"7"]
+
+    def test_until_the_log_goes_on_writes_are_refused(
         self, open_embedded: OpenStore, reactor: Reactor, monkeypatch: pytest.MonkeyPatch
     ) -> None:
+        """It goes on when LMDB has all that was acknowledged."""
+        monkeypatch.setattr(applier, "RETRY_S", 0.01)
         store = open_embedded()
-        fail_writes(monkeypatch, StorageError("EIO"))
-        again: list[Any] = []
+        reactor.result(store.log.append(1, batch_of(0), now_ms=0))
+        with monkeypatch.context() as broken:
+            fail_transactions(broken, StorageError("EIO"))
+            with monkeypatch.context() as also:
+                fail_writes(also, EIO)
+                (error,) = reactor.wait(store.log.append(1, batch_of(1), now_ms=0))
+            for write in (
+                lambda: store.log.append(1, batch_of(2), now_ms=0),
+                lambda: store.metadata.put({b"a": b"1"}),
+            ):
+                assert reactor.wait(write()) == [error]
+            assert store.activity().failure == "the disk fails: records and offsets are refused"
+            assert keys(store, 1) == [b"0"]
+        await_recovery(store, reactor)
+        assert reactor.result(store.log.append(1, batch_of(3), now_ms=0)) == Appended(1, 0, -1)
+        assert keys(store, 1) == [b"0", b"3"]
+
+    @pytest.mark.parametrize("sync", [False, True])
+    def test_an_append_from_within_the_failure_is_refused_too(
+        self, open_embedded: OpenStore, reactor: Reactor, monkeypatch: pytest.MonkeyPatch, sync: bool
+    ) -> None:
+        store = open_embedded(sync=sync)
+        outcome: list[Any] = []
 
         def retry(_: object) -> None:
-            again.append(store.log.append(1, batch_of(2), now_ms=0))
+            outcome.extend(reactor.wait(store.log.append(1, batch_of(2), now_ms=0)))
 
-        first = store.log.append(1, batch_of(0), now_ms=0).addErrback(retry)
-        behind = store.log.append(1, batch_of(1), now_ms=0)
-        reactor.await_call()
-        monkeypatch.undo()
-        assert [type(result) for result in reactor.wait(first, behind)] == [type(None), StorageError]
-        assert reactor.result(again[0]) == Appended(0, 0, -1)
-        assert keys(store, 1) == [b"2"]
+        with monkeypatch.context() as broken:
+            fail_writes(broken, EIO)
+            first = store.log.append(1, batch_of(0), now_ms=0).addErrback(retry)
+            behind = store.log.append(1, batch_of(1), now_ms=0)
+            assert isinstance(reactor.wait(first, behind)[1], StorageError)
+        assert [type(each) for each in outcome] == [StorageError]
+        await_recovery(store, reactor)
+        assert reactor.result(store.log.append(1, batch_of(3), now_ms=0)) == Appended(0, 0, -1)
+        assert keys(store, 1) == [b"3"]
 
-    def test_late_news_of_a_failure_changes_nothing(
+    def test_if_lmdb_fails_nothing_acknowledged_is_lost(
         self, open_embedded: OpenStore, reactor: Reactor, monkeypatch: pytest.MonkeyPatch
     ) -> None:
+        """The log has it until LMDB has it durably. Meanwhile nothing is read or written."""
+        monkeypatch.setattr(applier, "RETRY_S", 0.01)
         store = open_embedded()
-        again: list[Any] = []
-        with monkeypatch.context() as broken:
-            fail_writes(broken, StorageError("EIO"))
-            first = store.log.append(1, batch_of(0), now_ms=0)
-            first.addErrback(lambda _: again.append(store.log.append(1, batch_of(2), now_ms=0)))
-            reactor.await_call()
-        release, write = Event(), Environment.write
+        fails = Event()
+        fails.set()
+        sync = Environment.sync
 
-        def held(*args: Any, **options: Any) -> None:
-            assert release.wait(PATIENCE_S)
-            write(*args, **options)
+        def failing(self: Environment) -> None:
+            if fails.is_set():
+                self.is_trusted = False
+                raise StorageError("EIO")
+            sync(self)
 
-        monkeypatch.setattr(Environment, "write", held)
-        behind = store.log.append(1, batch_of(1), now_ms=0)
-        reactor.wait(first, behind)  # the append that `first` repeated is held too
-        last = store.log.append(1, batch_of(3), now_ms=0)
-        release.set()
-        assert reactor.wait(*again, last) == [Appended(0, 0, -1), Appended(1, 0, -1)]
-        assert keys(store, 1) == [b"2", b"3"]
+        monkeypatch.setattr(Environment, "sync", failing)
+        reactor.result(store.log.append(1, batch_of(0), now_ms=0))
+        apply_all(store, reactor)
+        (refused,) = reactor.wait(store.log.append(1, batch_of(1), now_ms=0))
+        assert str(refused) == f"a sync has failed, and {store._data_dir} is not open again"
+        fails.clear()
+        await_recovery(store, reactor)
+        apply_all(store, reactor)
+        assert reactor.result(store.log.append(1, batch_of(2), now_ms=0)) == Appended(1, 0, -1)
+        reactor.result(store.close())
+        assert keys(open_embedded(), 1) == [b"0", b"2"]
 
     def test_a_failure_and_its_end_are_logged_once(
         self, open_embedded: OpenStore, reactor: Reactor, monkeypatch: pytest.MonkeyPatch
@@ -333,41 +348,40 @@ class TestFailure:
             monkeypatch.setattr(
                 writer_module.logger, level, lambda line, **more: told.append(line.format(**more))
             )
-        times = iter([10.0, 11.0, 12.0, 13.0, 17.5, 18.5, 19.0])
+        now = SimpleNamespace(s=10.0)
+        monkeypatch.setattr(writer_module, "time", SimpleNamespace(monotonic=lambda: now.s))
         store = open_embedded()
-        writer = store._writer
-        assert writer is not None
-        monkeypatch.setattr(writer_module, "time", SimpleNamespace(monotonic=lambda: next(times)))
-        for fails in (True, False, True, True, False, False, False):
-            if fails:
-                writer._on_failed([], -1, StorageError("EIO"))
-            else:
-                writer._on_committed([])
-        assert told == ["storage fails: EIO", "storage works again"]
-        monkeypatch.undo()
+        full = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        for at_s, fails in ((10, True), (11, False), (12, True), (13, True), (17.5, False), (18.5, False)):
+            now.s = at_s
+            with monkeypatch.context() as broken:
+                if fails:
+                    fail_writes(broken, full)
+                reactor.wait(store.log.append(1, batch_of(0), now_ms=0))
+        assert told == [
+            f"storage fails: no space left for {store._data_dir}: No space left on device",
+            "storage works again",
+        ]
 
     def test_why_writes_are_refused(
         self, open_embedded: OpenStore, reactor: Reactor, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         store = open_embedded()
-        writer, environment = store._writer, store._environment
-        assert writer is not None
+        environment = store._environment
         now = SimpleNamespace(s=100.0, has_room=False)
         monkeypatch.setattr(writer_module, "time", SimpleNamespace(monotonic=lambda: now.s))
         monkeypatch.setattr(environment, "has_room", lambda size: now.has_room)
         assert store.activity().failure == ""
-        writer._on_failed([], -1, StorageFull("no space left"))
+        with monkeypatch.context() as broken:
+            fail_writes(broken, OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)))
+            (error,) = reactor.wait(store.log.append(1, batch_of(0), now_ms=0))
+        assert isinstance(error, StorageFull)
         now.s += CALM_S + 1
         assert store.activity().failure == "the disk is full: records and offsets are refused"
         now.has_room = True  # nobody has written meanwhile
         assert store.activity().failure == ""
-        writer._on_failed([], -1, StorageError("EIO"))
-        assert store.activity().failure == "the disk fails: records and offsets are refused"
-        now.s += CALM_S + 1
-        assert store.activity().failure == ""
         environment.is_trusted = False
         assert store.activity().failure == "the disk fails: records and offsets are refused"
-        monkeypatch.undo()
         environment.is_trusted = True
 
     def test_the_unexpected_is_answered_too(
@@ -377,6 +391,18 @@ class TestFailure:
         fail_writes(monkeypatch, ZeroDivisionError("oops"))
         with pytest.raises(StorageError, match="ZeroDivisionError: oops"):
             reactor.result(store.log.append(1, batch_of(0), now_ms=0))
+
+    def test_close_answers_all_that_wait(
+        self, open_embedded: OpenStore, reactor: Reactor, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        store = open_embedded(sync=True)
+        release = hold_writer(store, reactor, monkeypatch)
+        appends = [store.log.append(1, batch_of(number), now_ms=0) for number in range(3)]
+        closed = store.close()
+        release()
+        assert [result.base_offset for result in reactor.wait(*appends, closed)[:3]] == [0, 1, 2]
+        assert not list(store._data_dir.glob("ahead.*"))
+        assert keys(open_embedded(), 1) == [b"0", b"1", b"2"]
 
     def test_a_metadata_key_that_lmdb_cannot_take(self, open_embedded: OpenStore, reactor: Reactor) -> None:
         store = open_embedded()

@@ -1,8 +1,8 @@
-"""The durable store: one LMDB environment in the data directory.
+"""The durable store: a log of all writes, and one LMDB environment behind it, in the data directory.
 
-The reactor thread assigns offsets and queues writes. One writer thread takes all queued writes, puts them
-into one transaction, commits it, and reports that to the reactor thread. Consumers see only committed
-records.
+The reactor thread assigns offsets. A write is answered once it is in the log; one append and one sync may
+cover many. Then consumers see it, from memory. One thread puts logged writes into LMDB, many in one
+transaction. Nothing acknowledged waits for LMDB, and after a crash the log has what LMDB lacks.
 """
 
 from kshim.storage.embedded.store import EmbeddedStore

@@ -28,9 +28,9 @@ from typing import TYPE_CHECKING, Literal, get_args
 import lmdb
 
 from kshim.storage.embedded.data_file import refuse_cut_file
-from kshim.storage.embedded.files import FILE_MODE, FULL, open_own, take_room
-from kshim.storage.embedded.room import Room
-from kshim.storage.embedded.rows import FORMAT, REOPENED
+from kshim.storage.embedded.files import FILE_MODE, FULL, open_own, sync_directory, take_room
+from kshim.storage.embedded.room import LEFT_BYTES, PAGES, Room
+from kshim.storage.embedded.rows import APPLIED, FORMAT, FORMAT_WITHOUT_LOG, REOPENED
 from kshim.storage.interfaces import StorageError, StorageFull
 
 __all__ = ["Environment", "Read", "WriteTransaction"]
@@ -38,6 +38,8 @@ __all__ = ["Environment", "Read", "WriteTransaction"]
 FIRST_MAP_BYTES = 1024**3
 DELETION_BYTES = 64 * 1024**2
 """A change that frees space may exceed the limit by so much, because freeing pages first takes some."""
+OWN_PAGES = 16
+"""About the number of pages that LMDB itself uses."""
 NO_MORE_PAGES = 1
 """A limit of the map for which LMDB makes the map as large as the pages that the file has."""
 MAP_LOCK_FILE, MAP_LOCK_BYTES = "lock.mdb", 8192
@@ -65,8 +67,12 @@ class Environment:
         """
         self.is_trusted = True
         """False after a failed sync until `reopen` has succeeded; nothing is read or written meanwhile."""
+        self._is_named = False
+        """True if the file's name is durable, too."""
         self._map_lock = threading.Lock()
         self._room = Room(data_dir)
+        self._file_bytes = self._free_bytes = 0
+        """About the size of the file, and of its pages that no database uses."""
         self._open()
 
     def _open(self) -> None:
@@ -117,13 +123,16 @@ class Environment:
             self.aborted = self._env.open_db(b"aborted", transaction)
             self.deleted = self._env.open_db(b"deleted", transaction)
             self.compacted = self._env.open_db(b"compacted", transaction)
+            self._used_pages = self._count_pages(transaction)
+        self._note_pages(self._env.info()["last_pgno"] + 1)
 
     def _check_format(self, transaction: WriteTransaction) -> None:
         is_new = transaction.stat(self._env.open_db(None, transaction))["entries"] == 0
         self._kshim = self._env.open_db(b"kshim", transaction)
-        if is_new:
-            transaction.put(b"format", FORMAT, db=self._kshim)
         found = transaction.get(b"format", db=self._kshim)
+        if is_new or found == FORMAT_WITHOUT_LOG:
+            transaction.put(b"format", FORMAT, db=self._kshim)
+            found = FORMAT
         if found != FORMAT:
             held = "data that is not kshim's" if found is None else f"data of format {found.decode()}"
             raise StorageError(f"data directory {self._data_dir} holds {held}; need format {FORMAT.decode()}")
@@ -176,10 +185,13 @@ class Environment:
         number = transaction.id()
         try:
             change(transaction)
+            self._used_pages = self._count_pages(transaction)
             self._commit(transaction)
         finally:
             transaction.abort()
-        return self._env.info()["last_txnid"] == number
+        info = self._env.info()
+        self._note_pages(info["last_pgno"] + 1)
+        return info["last_txnid"] == number
 
     def _commit(self, transaction: WriteTransaction) -> None:
         """Commit; after a failure that may be that of a sync, set `is_trusted` to False.
@@ -200,6 +212,36 @@ class Environment:
         """True if the disk has room for a transaction of `size` bytes. Any thread may call it."""
         return self._room.has_free(size)
 
+    def _count_pages(self, transaction: WriteTransaction) -> int:
+        databases = [self._kshim, *(getattr(self, name) for name in get_args(Database))]
+        stats = [transaction.stat(database) for database in databases]
+        return sum(each["branch_pages"] + each["leaf_pages"] + each["overflow_pages"] for each in stats)
+
+    def _note_pages(self, pages: int) -> None:
+        page_bytes = self._env.stat()["psize"]
+        self._file_bytes = pages * page_bytes
+        self._free_bytes = max(0, pages - self._used_pages - OWN_PAGES) * page_bytes
+
+    def room_bytes(self) -> int:
+        """About the size of the writes for which there is room, if they also go through a log. Any thread may
+        call it.
+        """
+        disk = (self._room.free_bytes() - LEFT_BYTES) // PAGES
+        return max(0, min(disk, self._max_bytes - self._file_bytes)) + self._free_bytes
+
+    def full(self) -> StorageFull:
+        """Say why there is no room."""
+        if self._max_bytes - self._file_bytes < self._room.free_bytes() - LEFT_BYTES:
+            return StorageFull(f"{self._data_dir} has reached its limit of {self._max_bytes} bytes")
+        return StorageFull(f"no space left for {self._data_dir}")
+
+    def applied(self, transaction: ReadTransaction | WriteTransaction) -> int:
+        """The number of the last write of the write-ahead log that these databases have."""
+        return int(bytes(transaction.get(APPLIED, b"0", db=self._kshim)))
+
+    def note_applied(self, transaction: WriteTransaction, seq: int) -> None:
+        transaction.put(APPLIED, b"%d" % seq, db=self._kshim)
+
     def sync(self) -> None:
         """Make the last commit survive a loss of power. Raises StorageFull, StorageError; then the commit may
         be lost, even if a later sync succeeds.
@@ -208,9 +250,14 @@ class Environment:
         if self.is_synced:
             try:
                 self._env.sync(True)
+                if not self._is_named:
+                    sync_directory(self._data_dir)
+                    self._is_named = True
             except lmdb.Error as error:
                 self.is_trusted = False
                 raise self._failure(error) from None
+            except OSError as error:
+                raise StorageError(f"syncing {self._data_dir}: {error.strerror}") from None
 
     def _refuse_untrusted(self) -> None:
         if not self.is_trusted:

@@ -36,3 +36,12 @@ def take_room(fd: int, size: int) -> None:
                 raise
     if os.pwrite(fd, os.pread(fd, size, 0).ljust(size, b"\0"), 0) < size:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def sync_directory(path: Path) -> None:
+    """Make the names of a directory's files durable. Raises OSError."""
+    fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)

@@ -1,10 +1,11 @@
-"""The log in LMDB on the reactor thread: the end of each partition, and its committed part.
+"""The log on the reactor thread: the end of each partition, and its durable part.
 
-A partition's state is loaded at its first use, from the key of its last chunk.
+A partition's state is loaded at its first use, from LMDB and from the durable writes that LMDB may lack.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
+from itertools import islice
 
 from twisted.internet.defer import Deferred, fail
 
@@ -15,11 +16,15 @@ from kshim.storage.embedded.compaction import Pass, Progress, load_progress
 from kshim.storage.embedded.environment import Environment, ReadTransaction
 from kshim.storage.embedded.expiry import Check, Expired
 from kshim.storage.embedded.producers import last_aborted_offset, load_aborted, load_producers
+from kshim.storage.embedded.recent import Recent
 from kshim.storage.embedded.rows import CHUNK_KEY, MAX_OFFSET, SO_FAR
 from kshim.storage.embedded.writer import Writer
 from kshim.storage.embedded.writes import (
+    STEP_SIZES,
     Append,
+    Delete,
     Forget,
+    Put,
     Trim,
     Write,
     chunk_sizes,
@@ -80,6 +85,7 @@ class EmbeddedLog:
         self._chores = chores
         self._deleted = set(chores.deletion.pending)
         self._partitions: dict[int, _Partition] = {}
+        self._recent: dict[int, Recent] = {}
         self._watchers = Watchers()
         self._cleanups: dict[int, Cleanup] = {}
         self._now_ms = 0
@@ -101,6 +107,8 @@ class EmbeddedLog:
             partition = self._partition(partition_no)
         except StorageError as error:
             return fail(error)
+        if (refusal := self._writer.refusal(len(batch))) is not None:
+            return fail(refusal)
         self._now_ms = now_ms
         stamp_ms = now_ms if log_append_time else None
         placed = chunk.place(batch, partition.end, leader_epoch, stamp_ms, header)
@@ -118,8 +126,16 @@ class EmbeddedLog:
             changes=changes,
             result=result,
         )
-        self._writer.submit(append)
+        self._writer.log(append)
         return append.settled
+
+    def replay(self, writes: Iterable[Write]) -> None:
+        """Take over the writes of the write-ahead log that LMDB lacks, before anything else happens."""
+        for write in writes:
+            if isinstance(write, Delete):
+                self._forget(write.partition_no)
+            elif not isinstance(write, Put):
+                self._remember(write)
 
     def read(
         self,
@@ -135,8 +151,11 @@ class EmbeddedLog:
         end = high_watermark if up_to is None else min(up_to, high_watermark)
         if not partition.start <= offset < end:
             return b""
+        recent = self._recent.get(partition_no)
+        if recent is not None and recent.holds(offset):
+            return chunk.read(recent.since(offset), offset, end, max_bytes, min_one)
         with self._environment.read("log") as transaction:
-            chunks = _chunks(transaction, partition_no, offset, high_watermark)
+            chunks = _chunks(transaction, partition_no, offset, high_watermark, recent)
             return chunk.read(chunks, offset, end, max_bytes, min_one)
 
     def offsets(self, partition_no: int) -> Offsets:
@@ -150,7 +169,7 @@ class EmbeddedLog:
 
     def forget_producers(self, silent_since_ms: int) -> None:
         self._silent_since_ms = silent_since_ms
-        for partition_no, partition in self._partitions.items():
+        for partition_no, partition in list(self._partitions.items()):
             self._forget_silent(partition_no, partition.producers)
 
     def last_aborted_offset(self, partition_no: int) -> int:
@@ -160,7 +179,14 @@ class EmbeddedLog:
         if start > self._partition(partition_no).last_aborted_offset:
             return ()
         with self._environment.read("aborted") as transaction:
-            return between(load_aborted(self._environment, transaction, partition_no, start), start, end)
+            return between(self._aborted(transaction, partition_no, start), start, end)
+
+    def _aborted(self, transaction: ReadTransaction, partition_no: int, start: int) -> Iterator[Aborted]:
+        for aborted in load_aborted(self._environment, transaction, partition_no, start):
+            yield aborted
+            start = aborted.last_offset + 1
+        if (recent := self._recent.get(partition_no)) is not None:
+            yield from recent.aborted(start)
 
     def offset_for_time(self, partition_no: int, timestamp_ms: int) -> Search:
         partition = self._partition(partition_no)
@@ -176,11 +202,19 @@ class EmbeddedLog:
         partition = self._partition(partition_no)
         start, end = partition.start, partition.high_watermark
         with self._environment.read("log") as transaction:
-            return epoch_boundary(_seek(transaction, partition_no, end), start, end, leader_epoch)
+            recent = self._recent.get(partition_no)
+            return epoch_boundary(_seek(transaction, partition_no, end, recent), start, end, leader_epoch)
 
     def sizes(self, partition_no: int, offset: int) -> Sequence[tuple[int, int]]:
         with self._environment.read("log") as transaction:
-            return chunk_sizes(transaction, partition_no, offset)
+            found = chunk_sizes(transaction, partition_no, offset)
+        recent = self._recent.get(partition_no)
+        if recent is not None and len(found) < STEP_SIZES:
+            offset = found[-1][0] + 1 if found else offset
+            found += [
+                (each.last_offset, len(each.batches)) for each in islice(recent.since(offset), STEP_SIZES)
+            ]
+        return found
 
     def watch(self, partition_no: int, callback: Callable[[], None]) -> Callable[[], None]:
         return self._watchers.watch(partition_no, callback)
@@ -216,28 +250,56 @@ class EmbeddedLog:
 
     def delete(self, partition_no: int) -> None:
         if partition_no not in self._deleted:
-            self._deleted.add(partition_no)
-            self._partitions.pop(partition_no, None)
-            self._cleanups.pop(partition_no, None)
-            self._writer.order(partial(self._chores.delete, partition_no))
+            self._forget(partition_no)
+            delete = Delete(partition_no=partition_no)
+            delete.settled.addErrback(lambda _: None)  # its topic is deleted once more at the next start
+            self._writer.submit(delete)
             self._watchers.notify((partition_no,))
+
+    def _forget(self, partition_no: int) -> None:
+        self._deleted.add(partition_no)
+        for known in (self._partitions, self._cleanups, self._recent):
+            known.pop(partition_no, None)
 
     def _copy_of(self, partition_no: int, end: int, offset: int) -> Chunk | None:
         """A copy of the chunk that holds `offset`, which outlives the read transaction; None at the end."""
+        recent = self._recent.get(partition_no)
         with self._environment.read("log") as transaction:
-            found = _seek(transaction, partition_no, end)(offset)
+            found = _seek(transaction, partition_no, end, recent)(offset)
             return None if found is None else found._replace(batches=bytes(found.batches))
 
     # ---- the writer's ledger
 
     def committed(self, writes: Sequence[Write]) -> None:
         for write in writes:
-            if isinstance(write, Append) and write.partition_no not in self._deleted:
+            if isinstance(write, Put | Delete) or write.partition_no in self._deleted:
+                continue
+            self._remember(write)
+            if isinstance(write, Append):
                 partition = self._partitions[write.partition_no]
                 partition.high_watermark = write.last_offset + 1
                 self._maybe_begin_pass(write.partition_no, partition)
-            elif isinstance(write, Trim) and write.partition_no not in self._deleted:
-                self._trimmed(write)
+            elif isinstance(write, Trim):
+                partition = self._partition(write.partition_no)
+                partition.start = max(partition.start, write.log_start_offset)
+
+    def _remember(self, write: Append | Trim | Forget) -> None:
+        """Keep a durable write until LMDB has it."""
+        recent = self._recent.get(write.partition_no)
+        if recent is None:
+            recent = self._recent[write.partition_no] = Recent()
+        if isinstance(write, Append):
+            recent.append(write)
+        elif isinstance(write, Trim):
+            recent.trim(write)
+        else:
+            recent.forget(write)
+
+    def applied(self, seq: int, partition_nos: Sequence[int]) -> None:
+        for partition_no in partition_nos:
+            recent = self._recent.get(partition_no)
+            if recent is not None and recent.drop(seq):
+                del self._recent[partition_no]
 
     def notify(self, writes: Sequence[Write]) -> None:
         self._watchers.notify({write.partition_no for write in writes if isinstance(write, Append | Trim)})
@@ -257,12 +319,6 @@ class EmbeddedLog:
             trim = Trim(partition_no=found.partition_no, log_start_offset=found.log_start_offset)
             trim.settled.addErrback(lambda _: None)  # the next check finds these records again
             self._writer.submit(trim)
-
-    def _trimmed(self, trim: Trim) -> None:
-        """Raise the log start offset. From now on nothing reads below it, so that space may be freed."""
-        partition = self._partition(trim.partition_no)
-        partition.start = max(partition.start, trim.log_start_offset)
-        self._writer.order(partial(self._chores.trimming.add, trim.partition_no, partition.start))
 
     def _compacted(self, ended: Pass) -> None:
         partition = self._partitions.get(ended.partition_no)
@@ -309,17 +365,27 @@ class EmbeddedLog:
             partition.compact_at = _compact_at(partition, compaction)
 
     def _load(self, partition_no: int) -> _Partition:
+        recent = self._recent.get(partition_no) or Recent()
         with self._environment.read("log") as transaction:
-            start = log_start_offset(self._environment, transaction, partition_no)
+            stored = log_start_offset(self._environment, transaction, partition_no)
+            start = max(stored, recent.start)
             key = last_chunk_key(transaction, partition_no)
-            if key is None:
+            if (last := recent.last) is not None:
+                partition = _Partition(start, max(start, last.last_offset + 1), last.max_timestamp_so_far)
+            elif key is None:
                 partition = _Partition(start, start, NO_TIMESTAMP)
             else:
                 (_, last_offset) = CHUNK_KEY.unpack(key)
                 (max_timestamp,) = SO_FAR.unpack_from(transaction.get(key, b""))
                 partition = _Partition(start, max(start, last_offset + 1), max_timestamp)
-            partition.producers = load_producers(self._environment, transaction, partition_no)
-            partition.last_aborted_offset = last_aborted_offset(self._environment, transaction, partition_no)
+            partition.producers = load_producers(
+                self._environment, transaction, partition_no, recent.changes()
+            )
+            partition.last_aborted_offset = max(
+                last_aborted_offset(self._environment, transaction, partition_no),
+                *(aborted.last_offset for aborted in recent.aborted(0)),
+                -1,
+            )
         return partition
 
     def _forget_silent(self, partition_no: int, producers: Producers) -> None:
@@ -340,17 +406,21 @@ def _compact_at(partition: _Partition, compaction: Compaction) -> int:
     return end + max(MIN_DIRTY_RECORDS, int(records * ratio / (1 - ratio)))
 
 
-def _seek(transaction: ReadTransaction, partition_no: int, end: int) -> Seek:
-    return lambda offset: next(_chunks(transaction, partition_no, offset, end), None)
+def _seek(transaction: ReadTransaction, partition_no: int, end: int, recent: Recent | None) -> Seek:
+    return lambda offset: next(_chunks(transaction, partition_no, offset, end, recent), None)
 
 
-def _chunks(transaction: ReadTransaction, partition_no: int, offset: int, end: int) -> Iterator[Chunk]:
-    """The chunks below `end`, from the one that holds `offset` on."""
+def _chunks(
+    transaction: ReadTransaction, partition_no: int, offset: int, end: int, recent: Recent | None
+) -> Iterator[Chunk]:
+    """The chunks below `end`, from the one that holds `offset` on: those of LMDB, then what it may lack."""
     cursor = transaction.cursor()
-    if not cursor.set_range(CHUNK_KEY.pack(partition_no, offset)):
-        return
-    for key, value in cursor.iternext():
-        found_no, last_offset = CHUNK_KEY.unpack(key)
-        if found_no != partition_no or last_offset >= end:
-            return
-        yield Chunk(last_offset, SO_FAR.unpack_from(value)[0], value[SO_FAR.size :])
+    if cursor.set_range(CHUNK_KEY.pack(partition_no, offset)):
+        for key, value in cursor.iternext():
+            found_no, last_offset = CHUNK_KEY.unpack(key)
+            if found_no != partition_no or last_offset >= end:
+                break
+            yield Chunk(last_offset, SO_FAR.unpack_from(value)[0], value[SO_FAR.size :])
+            offset = last_offset + 1
+    if recent is not None:
+        yield from recent.since(offset)

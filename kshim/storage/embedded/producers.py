@@ -41,18 +41,20 @@ def put_changes(
             transaction.put(key, encode_producer(state), db=environment.producers)
 
 
-def forget_producers(
-    environment: Environment, transaction: WriteTransaction, partition_no: int, producer_ids: Iterable[int]
-) -> None:
-    for producer_id in producer_ids:
-        transaction.delete(KEY.pack(partition_no, producer_id), db=environment.producers)
-
-
 def load_producers(
-    environment: Environment, transaction: ReadTransaction | WriteTransaction, partition_no: int
+    environment: Environment,
+    transaction: ReadTransaction | WriteTransaction,
+    partition_no: int,
+    later: Iterable[Changes] = (),
 ) -> Producers:
+    """The stored producers after the changes that LMDB may lack."""
     rows = _rows(transaction, environment.producers, partition_no, 0)
-    return Producers((producer_id, decode_producer(value)) for producer_id, value in rows)
+    producers: dict[int, ProducerState | None] = {
+        producer_id: decode_producer(value) for producer_id, value in rows
+    }
+    for changes in later:
+        producers.update(changes.producers)
+    return Producers((producer_id, state) for producer_id, state in producers.items() if state is not None)
 
 
 def load_aborted(

@@ -7,7 +7,8 @@ aborted   (partition_no u32, last_offset u64) -> producer_id i64, first_offset u
 starts    partition_no u32 -> log start offset u64, where it is not 0
 deleted   partition_no u32 -> empty: the partition is being deleted
 compacted partition_no u32 -> the offset up to which it is compacted u64, the number of records below it u64
-kshim     "format" -> the version of this format; "reopened" -> how often a failure has made kshim reopen it
+kshim     "format" -> the version of this format; "reopened" -> how often a failure has made kshim reopen it;
+          "applied" -> the number of the last write of the write-ahead log that is in these databases
 
 Numbers are big-endian, so that keys sort like their numbers.
 """
@@ -17,7 +18,10 @@ from __future__ import annotations
 from struct import Struct
 from typing import Final
 
-FORMAT: Final = b"1"
+FORMAT: Final = b"2"
+FORMAT_WITHOUT_LOG: Final = b"1"
+"""The same databases, without a write-ahead log."""
+APPLIED: Final = b"applied"
 REOPENED: Final = b"reopened"
 
 PARTITION_KEY: Final = Struct(">I")

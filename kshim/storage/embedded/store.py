@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import os
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from twisted.internet.defer import Deferred, succeed
 
+from kshim.storage.embedded.ahead import Ahead, log_files
 from kshim.storage.embedded.chores import new_chores
 from kshim.storage.embedded.data_dir import DataDirLock
 from kshim.storage.embedded.environment import Environment
 from kshim.storage.embedded.log import EmbeddedLog
+from kshim.storage.embedded.logged import Logged
 from kshim.storage.embedded.metadata import EmbeddedMetadata
 from kshim.storage.embedded.writer import Writer
+from kshim.storage.embedded.writes import Write
 from kshim.storage.interfaces import Activity, StorageError
 
 if TYPE_CHECKING:
@@ -52,15 +54,37 @@ class EmbeddedStore:
     def open(self) -> None:
         self._lock = DataDirLock(self._data_dir)
         try:
-            self._environment = Environment(self._data_dir, sync=self._sync, max_bytes=self._max_bytes)
+            self._environment = Environment(self._data_dir, sync=True, max_bytes=self._max_bytes)
+            try:
+                self._open()
+            except BaseException:
+                self._environment.close()
+                raise
         except BaseException:
             self._lock.release()
             raise
-        self._writer = writer = Writer(self._reactor, self._environment)
-        self._chores = chores = new_chores(self._environment)
-        self.log = EmbeddedLog(self._environment, writer, chores)
-        self.metadata = EmbeddedMetadata(self._environment, writer)
-        writer.start(self.log, chores, chores.deletion.note)
+
+    def _open(self) -> None:
+        """Read the log, and begin to work."""
+        environment = self._environment
+        self._ahead = Ahead(self._data_dir, sync=self._sync)
+        try:
+            logged, seq = load(environment, self._ahead, self._data_dir)
+        except OSError as error:
+            raise StorageError(f"cannot read the log of {self._data_dir}: {error.strerror}") from None
+        writer = Writer(self._reactor, environment, self._ahead, self._data_dir)
+        chores = new_chores(environment)
+        self.log = EmbeddedLog(environment, writer, chores)
+        self.metadata = EmbeddedMetadata(environment, writer)
+        writes: list[Write] = []
+        if logged:  # the last server was killed
+            from kshim.storage.embedded.replay import replayed
+
+            writes = replayed(environment, logged, chores.deletion.pending)
+        self.log.replay(writes)
+        self.metadata.committed(writes)
+        self._writer = writer
+        writer.start((self.log, self.metadata), chores, writes, seq)
 
     def activity(self) -> Activity:
         writer = self._writer
@@ -73,7 +97,16 @@ class EmbeddedStore:
         return writer.close().addCallback(self._release)
 
     def _release(self, _: None) -> None:
-        with suppress(StorageError):  # if writing fails, the topic's deletion is not durable either
-            self._chores.deletion.close()
+        self._ahead.close()
         self._environment.close()
         self._lock.release()
+
+
+def load(environment: Environment, ahead: Ahead, data_dir: Path) -> tuple[list[Logged], int]:
+    """Read the writes of the log that LMDB lacks; the second is the number of the last write."""
+    if log_files(data_dir):
+        environment.sync()  # what LMDB has is not read from the log
+    with environment.read("log") as transaction:
+        applied = environment.applied(transaction)
+    logged = ahead.load(applied)
+    return logged, logged[-1].seq if logged else applied

@@ -7,14 +7,14 @@ from typing import ClassVar
 from twisted.internet.defer import Deferred
 
 from kshim.storage.embedded.environment import Environment, ReadTransaction, WriteTransaction
-from kshim.storage.embedded.producers import forget_producers, put_changes
+from kshim.storage.embedded.producers import put_changes
 from kshim.storage.embedded.rows import CHUNK_KEY, MAX_OFFSET, OFFSET, PARTITION_KEY, SO_FAR
 from kshim.storage.interfaces import Appended
 from kshim.storage.producers import NO_CHANGES, Changes
 
 CHUNK_BYTES = 64 * 1024
-"""The appends of one commit to one partition share chunks of up to this size: LMDB stores a value of more
-than about 2 KiB in whole pages, and every value costs the writer two changes of thread."""
+"""The appends of one transaction to one partition share chunks of up to this size: LMDB stores a value of
+more than about 2 KiB in whole pages."""
 
 STEP_SIZES = 32
 """Most chunks whose size one call returns, because finding a size touches a chunk from end to end."""
@@ -35,6 +35,8 @@ class Append:
     changes: Changes
     result: Appended
     settled: Deferred[Appended] = field(default_factory=Deferred)
+    seq: int = 0
+    """The number of the write in the write-ahead log."""
 
     @property
     def size(self) -> int:
@@ -49,6 +51,7 @@ class Put:
     changes: Mapping[bytes, bytes | None]
     result: None = None
     settled: Deferred[None] = field(default_factory=Deferred)
+    seq: int = 0
 
     @property
     def size(self) -> int:
@@ -64,6 +67,7 @@ class Trim:
     log_start_offset: int
     result: None = None
     settled: Deferred[None] = field(default_factory=Deferred)
+    seq: int = 0
 
     @property
     def size(self) -> int:
@@ -79,33 +83,55 @@ class Forget:
     producer_ids: Sequence[int]
     result: None = None
     settled: Deferred[None] = field(default_factory=Deferred)
+    seq: int = 0
+
+    @property
+    def size(self) -> int:
+        return 0
+
+    @property
+    def changes(self) -> Changes:
+        return Changes(dict.fromkeys(self.producer_ids), ())
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class Delete:
+    """Delete a partition. Its space is freed by a chore."""
+
+    frees: ClassVar = True
+    partition_no: int
+    result: None = None
+    settled: Deferred[None] = field(default_factory=Deferred)
+    seq: int = 0
 
     @property
     def size(self) -> int:
         return 0
 
 
-Write = Append | Put | Trim | Forget
+Write = Append | Put | Trim | Forget | Delete
 
 
 def apply(environment: Environment, transaction: WriteTransaction, writes: Sequence[Write]) -> None:
-    """Put all writes into a transaction.
-
-    `Forget` is applied before all appends, so a producer that has come back since is stored again.
-    """
+    """Put all writes into a transaction."""
     appends: dict[int, list[Append]] = {}
+    changes: dict[int, list[Changes]] = {}
     for write in writes:
         if isinstance(write, Append):
             appends.setdefault(write.partition_no, []).append(write)
+            if write.changes is not NO_CHANGES:
+                changes.setdefault(write.partition_no, []).append(write.changes)
         elif isinstance(write, Trim):
             _apply_trim(environment, transaction, write)
         elif isinstance(write, Forget):
-            forget_producers(environment, transaction, write.partition_no, write.producer_ids)
+            changes.setdefault(write.partition_no, []).append(write.changes)
+        elif isinstance(write, Delete):
+            transaction.put(PARTITION_KEY.pack(write.partition_no), b"", db=environment.deleted)
         else:
             _apply_changes(environment, transaction, write.changes)
-    for partition_no, of_partition in appends.items():
-        changes = [append.changes for append in of_partition if append.changes is not NO_CHANGES]
-        put_changes(environment, transaction, partition_no, changes)
+    for partition_no, some in changes.items():
+        put_changes(environment, transaction, partition_no, some)
+    for of_partition in appends.values():
         first = size = 0
         for index, append in enumerate(of_partition):
             if first < index and size + append.size > CHUNK_BYTES:
