@@ -118,6 +118,10 @@ def subscribe(it: Writing, old: Member, new: Member, visible: Visible, *, rebala
     group `rebalances`; return True if the topics that the member subscribes to have changed.
     """
     group, assignors = it.group, it.environment.assignors
+    if new is old and not rebalances and not group.subscriptions.regexes:
+        if group.needs_refresh(it.now_ms):
+            refresh(it, is_bumped=False)
+        return False
     before = Searched.of(group)
     preferred = group.subscriptions.preferred_assignor(assignors)
     is_new_regex = bool(new.regex) and new.regex not in group.subscriptions.regexes
@@ -161,7 +165,22 @@ def _check_size(it: Writing, names: frozenset[str] | None) -> None:
 def _merged(
     old: Member, caller: Caller, request: ConsumerGroupHeartbeatRequest, names: frozenset[str]
 ) -> Member:
-    """The member with all that the request says. What the request leaves out stays as it was."""
+    """The member with all that the request says. What the request leaves out stays as it was.
+
+    Most heartbeats say nothing: then it is the same object.
+    """
+    if (
+        request.subscribed_topic_names is None
+        and request.rebalance_timeout_ms == -1
+        and request.subscribed_topic_regex is None
+        and request.instance_id is None
+        and request.rack_id is None
+        and request.server_assignor is None
+        and old.classic is None
+        and old.client_id == caller.client_id
+        and old.client_host == caller.client_host
+    ):
+        return old
     return replace(
         old,
         instance_id=_given(request.instance_id, old.instance_id),
