@@ -65,6 +65,12 @@ SHORT_SESSIONS: Settings = {
     }
     for kind in (KSHIM, APACHE_KAFKA)
 }
+ASSIGNS_AT_ONCE: Settings = {
+    APACHE_KAFKA: {
+        "group.consumer.assignment.interval.ms": "0",
+        "group.consumer.assignor.offload.enable": "false",
+    }
+}
 PATIENT = "apache-kafka-java"
 """Clients whose heartbeats kshim parks until a rebalance begins."""
 NO_COMPACTION: Settings = {
@@ -107,6 +113,16 @@ CASES = {
     ),
     "api-versions": Case("ApiVersions requests a second", "loads.requests:api_versions", ROUND_TRIPS),
     "heartbeat": Case("Heartbeats a second", "loads.requests:heartbeat", ROUND_TRIPS),
+    "consumer-heartbeat": Case(
+        "ConsumerGroupHeartbeats a second", "loads.consumer_members:heartbeat", ROUND_TRIPS
+    ),
+    "consumer-change": Case(
+        "how often a second a member of one large consumer group can leave or join",
+        "loads.consumer_members:change",
+        {f"{members:,} members": {"members": members} for members in (100, 1_000)},
+        flush=BOTH,
+        settings=ASSIGNS_AT_ONCE,
+    ),
     "offset-commit": Case(
         "OffsetCommits of one partition a second", "loads.requests:offset_commit", ROUND_TRIPS, flush=BOTH
     ),

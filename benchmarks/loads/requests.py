@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import selectors
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 from uuid import uuid4
 
 from benchmarks.generator import Load
@@ -36,9 +36,27 @@ RECEIVE_BYTES = 65_536
 
 Request = tuple[int, Any]
 """A version, and the message."""
+A = TypeVar("A", bound="Asking")
 
 
-class Member(Connection):
+class Asking(Connection):
+    """A connection of one that sends the same request again and again."""
+
+    def size_of_answer(self, request: Request) -> int:
+        """The number of bytes in the answer. Raises RuntimeError if it is an error."""
+        version, message = request
+        self.sendall(framed(version, message))
+        answer = self.frame()
+        _, response = decode_response(api_key_of(message), version, answer)
+        partitions = [
+            partition for topic in getattr(response, "topics", ()) for partition in topic.partitions
+        ]
+        if any(getattr(each, "error_code", 0) != ErrorCode.NONE for each in (response, *partitions)):
+            raise RuntimeError(f"the broker answered {response}")
+        return len(answer) + 4
+
+
+class Member(Asking):
     """The only member of a group of its own, on a connection of its own."""
 
     def __init__(self, bootstrap: str) -> None:
@@ -66,19 +84,6 @@ class Member(Connection):
                 assignments=(assignment,),
             ),
         )
-
-    def size_of_answer(self, request: Request) -> int:
-        """The number of bytes in the answer. Raises RuntimeError if it is an error."""
-        version, message = request
-        self.sendall(framed(version, message))
-        answer = self.frame()
-        _, response = decode_response(api_key_of(message), version, answer)
-        partitions = [
-            partition for topic in getattr(response, "topics", ()) for partition in topic.partitions
-        ]
-        if any(getattr(each, "error_code", 0) != ErrorCode.NONE for each in (response, *partitions)):
-            raise RuntimeError(f"the broker answered {response}")
-        return len(answer) + 4
 
 
 def heartbeat_of(member: Member) -> Request:
@@ -110,29 +115,35 @@ def api_versions_of(_: Member) -> Request:
 
 
 def heartbeat(target: Target, load: Load, seconds: float) -> Measured:
-    return exchange(target, heartbeat_of, load, seconds)
+    return exchange(target, heartbeat_of, load, seconds, Member)
 
 
 def offset_commit(target: Target, load: Load, seconds: float) -> Measured:
-    return exchange(target, offset_commit_of, load, seconds)
+    return exchange(target, offset_commit_of, load, seconds, Member)
 
 
 def offset_fetch(target: Target, load: Load, seconds: float) -> Measured:
-    return exchange(target, offset_fetch_of, load, seconds)
+    return exchange(target, offset_fetch_of, load, seconds, Member)
 
 
 def api_versions(target: Target, load: Load, seconds: float) -> Measured:
-    return exchange(target, api_versions_of, load, seconds)
+    return exchange(target, api_versions_of, load, seconds, Member)
 
 
-def exchange(target: Target, request_of: Callable[[Member], Request], load: Load, seconds: float) -> Measured:
+def exchange(
+    target: Target,
+    request_of: Callable[[A], Request],
+    load: Load,
+    seconds: float,
+    new_member: Callable[[str], A],
+) -> Measured:
     """The rate of answers, with `depth` requests in flight on each of so many `connections`."""
     depth = load["depth"]
     Connection(target.bootstrap).new_topic(1, TOPIC)
     selector = selectors.DefaultSelector()
-    members = [Member(target.bootstrap) for _ in range(load["connections"])]
+    members = [new_member(target.bootstrap) for _ in range(load["connections"])]
     requests = [request_of(member) for member in members]
-    left: dict[Member, int] = {}
+    left: dict[A, int] = {}
     for member, request in zip(members, requests, strict=True):
         expected = left[member] = member.size_of_answer(request) * depth
         selector.register(member, selectors.EVENT_READ, (member, framed(*request) * depth, expected))
