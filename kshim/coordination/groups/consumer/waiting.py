@@ -26,10 +26,8 @@ from schemas.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatResponse,
 )
 
-INTERVAL_MS = 1_000
-"""The interval of members that wait for less than it: it must not be shorter for librdkafka."""
-LONG_INTERVAL_MS = 100
-"""The interval of other members that wait, in which none of their heartbeats is here."""
+INTERVALS_MS = {Patience.INTERVAL: 1_000, Patience.INTERVAL_BUT_FIRST: 2_000, Patience.LONG: 100}
+"""The intervals of members that wait. None of a member's heartbeats is here for the rest of the interval."""
 LONGEST_WAIT_MS = 8_000
 """The longest wait, in ms: clients give up a request after 10 s or more."""
 SHORT_WAIT_MS = 900
@@ -44,7 +42,7 @@ def interval_ms(it: Writing, patience: Patience) -> int:
     configured_ms = configs.heartbeat_interval_ms(group_id)
     if patience is Patience.NONE or configs.is_interval_set(group_id):
         return configured_ms
-    return min(configured_ms, LONG_INTERVAL_MS if patience is Patience.LONG else INTERVAL_MS)
+    return min(configured_ms, INTERVALS_MS[patience])
 
 
 def may_wait(
@@ -135,6 +133,7 @@ def _waits_for_search(it: Writing, member: Member) -> bool:
 def _longest_wait_ms(it: Writing, patience: Patience) -> int:
     session_ms = it.environment.configs.session_timeout_ms(it.group.group_id)
     longest_ms = min(LONGEST_WAIT_MS, session_ms // 3)
-    if patience is not Patience.LONG:
-        longest_ms = min(longest_ms, interval_ms(it, patience) * 9 // 10)
-    return longest_ms
+    if patience is Patience.LONG:
+        return longest_ms
+    percent = 90 if patience is Patience.INTERVAL else 75
+    return min(longest_ms, interval_ms(it, patience) * percent // 100)

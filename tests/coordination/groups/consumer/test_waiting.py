@@ -61,7 +61,7 @@ def world() -> Patient:
     """Member a has all partitions of foo, and its heartbeat waits, under the token 2."""
     found = Patient()
     found.enter("a", "foo")
-    assert found.answers[1].heartbeat_interval_ms == 1_000
+    assert found.answers[1].heartbeat_interval_ms == 2_000
     found.beat("a", 2)
     assert list(found.answers) == [1]
     return found
@@ -69,8 +69,8 @@ def world() -> Patient:
 
 class TestWaits:
     def test_less_than_the_interval_that_librdkafka_was_given(self, world: Patient) -> None:
-        assert world.due_in(WAIT, "a") == 900
-        world.advance(899)
+        assert world.due_in(WAIT, "a") == 1_500
+        world.advance(1_499)
         assert 2 not in world.answers
         world.advance(1)
         assert (world.answers[2].error_code, world.answers[2].member_epoch) == (0, 2)
@@ -87,7 +87,7 @@ class TestWaits:
         assert world.answers[token].heartbeat_interval_ms == 100
 
     def test_the_session_begins_when_it_comes_and_when_it_is_answered(self, world: Patient) -> None:
-        world.advance(900)
+        world.advance(1_500)
         assert world.due_in(TimerKind.SESSION, "a") == 45_000
 
     @pytest.mark.parametrize(
