@@ -241,6 +241,7 @@ class TestFailure:
         assert reactor.result(again) == Appended(1, 0, -1)
         assert keys(store, 1) == [b"0", b"4"]
 
+    @pytest.mark.parametrize("code", [errno.EIO, errno.ENOSPC])
     def test_what_failed_does_not_come_back(
         self,
         open_embedded: OpenStore,
@@ -248,13 +249,16 @@ class TestFailure:
         disk: Disk,
         tmp_path: Path,
         monkeypatch: pytest.MonkeyPatch,
+        code: int,
     ) -> None:
-        """It may be whole in the log whose sync has failed."""
+        """It may be whole in the log whose sync has failed, and stands in the way of what follows. A sync may
+        be the first to find that the disk is full.
+        """
         store = open_embedded(sync=True)
         failing = [store.log.append(1, batch_of(number), now_ms=0) for number in range(3)]
         disk.await_sync()
         files = {file: file.read_bytes() for file in store._data_dir.glob("ahead.*")}
-        disk.release(EIO)
+        disk.release(OSError(code, os.strerror(code)))
         reactor.wait(*failing)
         await_recovery(store, reactor)
         monkeypatch.setattr(applier, "APPLY_S", 100)

@@ -75,22 +75,25 @@ class Appender:
         The reactor's thread may call it while nothing is queued.
         """
         began_s = time.perf_counter()
+        is_appended = False
         try:
             self._ahead.append(writes)
+            is_appended = True
             if self._ahead.is_synced:
                 written_s = time.perf_counter()
                 self._ahead.sync()
                 self.durations["sync"].add(time.perf_counter() - written_s)
         except OSError as error:
-            return self._failure(error)
+            return self._failure(error, is_appended=is_appended)
         except Exception as error:  # the writes are answered, whatever went wrong
             return StorageError(f"{type(error).__name__}: {error}")
         finally:
             self.durations["commit"].add(time.perf_counter() - began_s)
         return None
 
-    def _failure(self, error: OSError) -> StorageError:
-        if error.errno in FULL:
+    def _failure(self, error: OSError, *, is_appended: bool) -> StorageError:
+        """StorageFull says that the log is as it was before. After a failed sync it never is."""
+        if error.errno in FULL and not is_appended:
             return StorageFull(f"no space left for {self._data_dir}: {os.strerror(error.errno or 0)}")
         return StorageError(f"writing to {self._data_dir}: {error.strerror}")
 
