@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator
 
 from kshim.coordination.patterns import Matcher
 
-MOST_STEPS = 20_000_000
+MOST_STEPS = 2_000_000
 """How many steps of matching are done at a time before others get their turn: at most some ms of work."""
 
 
