@@ -1,8 +1,8 @@
 """The cost of the durable store against plain files: append + fdatasync, and pread.
 
-Both sides take turns in one run; compare only the ratios between machines. For each commit the store writes
-twice (LMDB: the data, then the page that makes it visible) and the file once. The file can neither be read by
-offset nor survive a torn write.
+Both sides take turns in one run; compare only the ratios between machines. The store appends to its
+log, syncs that once for all writes that wait, and writes to LMDB in the background. The file can neither be
+read by offset nor survive a torn write.
 """
 
 from __future__ import annotations
