@@ -7,9 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+STORY = "stories/test_admin.py::test_both_answer_the_same"
 CHANGES: Mapping[str, Mapping[str, str]] = {
-    "4.3": {},
+    "4.3": {
+        f"{STORY}[bad_configs_of_brokers-": "texts, and unknown names",
+        f"{STORY}[configs_put-": "the text that lists fixed configs",
+    },
     "4.4": {
+        f"{STORY}[configs_of_brokers-": "lists that name an item twice",
+        f"{STORY}[loggers-": "unknown operations on loggers",
         "test_apis.py::test_both_announce_the_same_versions": "newer versions of requests",
         "test_definitions.py::test_fields_and_versions[ApiVersions": "ApiVersions v5 (KIP-1242)",
         "test_definitions.py::test_fields_and_versions[DeleteGroups": "DeleteGroups v3",
