@@ -55,9 +55,9 @@ class Checks:
     def held(self, shard: Any, topics: Topics, clients: Iterable[Client]) -> None:
         """A member that is not fenced holds only what the group gives it, so no two of them hold the same.
 
-        Partitions of deleted topics do not count: a conversion drops them. Nor does a classic member
-        that is new to the group count before its SyncGroup is answered: it may have joined anew with what it
-        had before its session ended.
+        Partitions of deleted topics do not count: a conversion drops them. Nor does a classic member count
+        before its SyncGroup is answered: it may have joined anew, and twice, with what it had before its
+        session ended.
         """
         for group in shard.consumer.groups.values():
             for client in clients:
@@ -67,7 +67,7 @@ class Checks:
                 if client.epoch > member.epoch:  # a crash loses a classic generation before its SyncGroup
                     may_go_back = client.profile.is_classic and self._loads > 1
                     assert may_go_back, f"{client.name}: epoch {client.epoch} goes back: {member}"
-                if client.awaits_sync and member.previous_epoch <= 0:
+                if client.awaits_sync:
                     continue
                 if client.epoch not in (member.epoch, member.previous_epoch):
                     continue

@@ -188,7 +188,8 @@ class Play:
             if any(topic_id in exist for topic_id, _ in client.owned ^ wanted):
                 return f"{client.name} has {client.owned}, and is to have {target}"
         named = {name for client in live for name in client.names}
-        return self._missing_of(live, named | group.subscribed_topics())
+        named |= {name for name in TOPICS if name in group.subscribed_topics()}
+        return self._missing_of(live, named)
 
     def _missing_in_classic(self, classic: Any, live: list[Client]) -> str:
         if classic.state is not State.STABLE or classic.members.keys() != {each.member_id for each in live}:
