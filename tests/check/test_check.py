@@ -27,7 +27,7 @@ from schemas.internal_topics.group_metadata_log import (
 )
 from schemas.records.batch import Record, encode
 from schemas.records.end_txn_marker import EndTxnMarker, encode_marker
-from tests.check.test_consumer_groups import EPOCH, current, current_key, member, member_key
+from tests.check.sound_group import EPOCH, current, current_key, member, member_key
 from tests.storage.embedded import apply_all
 from tests.storage.reactor import Reactor
 

@@ -377,6 +377,7 @@ class TestReports:
             leader=client.member_id,
             votes={"range": 1},
             parts={client.member_id: part},
+            delay_ms=DELAY_MS,
         )
         assert str(report) == (
             "group group: generation 1 with 1 member(s) after 3000 ms, because a member joined: client-1"

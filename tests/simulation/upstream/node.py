@@ -244,6 +244,10 @@ class Node:
     is_open = True
     versions: ClassVar = {ApiKey.DESCRIBE_TRANSACTIONS: range(1)}
 
+    def serves(self, api_key: int) -> bool:
+        """Return True for all but the consumer protocol."""
+        return api_key != ApiKey.CONSUMER_GROUP_DESCRIBE
+
     def version(self, api_key: int, newest: int) -> int:
         """Return the version that a `Link` would use."""
         return newest

@@ -15,7 +15,7 @@ from kshim.storage.interfaces import StorageError, StorageFull
 from schemas.error_code import ErrorCode
 from schemas.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from schemas.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
-from tests.coordination.groups.consumer.test_conversion import subscription
+from tests.coordination.groups.consumer.mixed import subscription
 from tests.coordination.groups.consumer.world import FOO, FakeConfigs, FakeTopics
 from tests.coordination.held_runtime import Server, error, result
 

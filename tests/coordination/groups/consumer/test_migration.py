@@ -7,7 +7,8 @@ import pytest
 from kshim.coordination.groups.consumer.member import MemberState
 from schemas.error_code import ErrorCode
 from schemas.messages.join_group import JoinGroupRequestProtocol
-from tests.coordination.groups.consumer.test_conversion import (
+from tests.coordination.groups.consumer.commits import commit
+from tests.coordination.groups.consumer.mixed import (
     NONE,
     REBALANCING,
     Mixed,
@@ -15,7 +16,6 @@ from tests.coordination.groups.consumer.test_conversion import (
     had,
     subscription,
 )
-from tests.coordination.groups.consumer.test_offsets import commit
 from tests.coordination.groups.consumer.world import FOO, G, shown
 
 ILLEGAL, STALE, UNSUPPORTED = (

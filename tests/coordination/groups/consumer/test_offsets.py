@@ -29,6 +29,7 @@ from schemas.messages.txn_offset_commit import (
     TxnOffsetCommitRequestPartition,
     TxnOffsetCommitRequestTopic,
 )
+from tests.coordination.groups.consumer.commits import commit
 from tests.coordination.groups.consumer.world import BAR, FOO, G, Given, World, held, stable, target
 
 CLASSIC = ClassicMemberMetadata(session_timeout_ms=10_000)
@@ -47,36 +48,6 @@ def running() -> World:
 
 def empty() -> World:
     return World(Given(10))
-
-
-def commit(
-    world: World,
-    member_id: str,
-    epoch: int,
-    version: int = 9,
-    topic: str = "foo",
-    indexes: Any = (0,),
-    **more: Any,
-) -> ErrorCode:
-    request = OffsetCommitRequest(
-        group_id=G,
-        member_id=member_id,
-        generation_id_or_member_epoch=epoch,
-        topics=(
-            OffsetCommitRequestTopic(
-                name=topic,
-                partitions=tuple(
-                    OffsetCommitRequestPartition(partition_index=index, committed_offset=5)
-                    for index in indexes
-                ),
-            ),
-        ),
-        **more,
-    )
-    (answer,) = world.ask(request, version).topics
-    codes = {ErrorCode(each.error_code) for each in answer.partitions}
-    assert (world.kinds() == [1] * len(indexes)) is (codes == {ErrorCode.NONE})
-    return codes.pop()
 
 
 def txn_commit(
