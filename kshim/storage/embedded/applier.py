@@ -138,7 +138,7 @@ class Applier:
                 item()
             if self._again and self._again_at_s <= time.monotonic():
                 self._queue.put(self._again.pop())
-            elif item is None and self._rested_at_s <= time.monotonic():
+            elif self._rested_at_s <= time.monotonic():
                 self._do_chore()
 
     def _next(self) -> object:
@@ -164,10 +164,14 @@ class Applier:
         return self._apply_at_s is not None and self._apply_at_s <= time.monotonic()
 
     def _apply_all(self) -> None:
-        """Put all logged writes into LMDB, if it takes them."""
+        """Put all logged writes into LMDB, if it takes them. Those that come meanwhile wait: there might be
+        no end of them, and chores are to have their turn.
+        """
         self._apply_at_s = None
         self._is_noted = False
-        while self._take():
+        rest = len(self._writes) + len(self._logged)
+        while rest > 0 and self._take():
+            rest -= len(self._writes)
             if (error := self._apply()) is not None:
                 self._apply_at_s = time.monotonic() + RETRY_S
                 self._is_behind = True
