@@ -16,14 +16,17 @@ import pytest
 from kshim.storage.embedded import EmbeddedStore, applier
 from kshim.storage.embedded import writer as writer_module
 from kshim.storage.embedded.ahead import Ahead
+from kshim.storage.embedded.applier import Applier
 from kshim.storage.embedded.environment import Environment
 from kshim.storage.embedded.writer import CALM_S
+from kshim.storage.embedded.writes import Put
 from kshim.storage.interfaces import Appended, Offsets, StorageError, StorageFull
 from tests.storage.embedded import (
     OpenStore,
     apply_all,
     await_recovery,
     batch_of,
+    entries,
     fail_transactions,
     fail_writes,
     hold_writer,
@@ -214,6 +217,30 @@ class TestTrust:
                 opened._commit(transaction)
             assert opened.is_trusted is is_trusted
         opened.close()
+
+
+def test_orders_and_chores_have_their_turn_while_writes_never_end(
+    open_embedded: OpenStore, reactor: Reactor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = open_embedded()
+    reactor.result(store.log.append(1, batch_of(0), now_ms=0))
+    apply_all(store, reactor)
+    put_into_lmdb = Applier._apply
+
+    def and_another_comes(self: Applier) -> StorageError | None:
+        seq = self._writes[-1].seq
+        error = put_into_lmdb(self)
+        self.add([Put(changes={b"key": b"value"}, seq=seq + 1)])
+        return error
+
+    monkeypatch.setattr(Applier, "_apply", and_another_comes)
+    store.log.delete(1)
+    for _ in range(100):
+        apply_all(store, reactor)
+        if not entries(store):
+            break
+    assert entries(store) == 0
+    monkeypatch.undo()
 
 
 class TestFailure:
