@@ -30,7 +30,7 @@ JOINS, LEAVES = 0, -1
 
 
 class GroupMember:
-    """What a member knows: its epoch and its partitions."""
+    """A member's epoch and partitions, as it knows them."""
 
     def __init__(self, group_id: str, topic: str) -> None:
         self._group_id, self._topic = group_id, topic

@@ -86,7 +86,7 @@ class Groups:
         self._client, self._bootstrap, self._first = client, bootstrap, first
         run = uuid4()
         self._partitions = {f"benchmark-{run}-{number}": PARTITIONS for number in range(count)}
-        """Of the topic of each group, by their common name."""
+        """The topic of each group, by their common name."""
         self._searching = {f"search-{run}-{number}": 0 for number in range(count)}
         """The number of topics that each group's expression matches."""
         for name in self._partitions:

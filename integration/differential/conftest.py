@@ -91,5 +91,5 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 
 def _properties(report: object) -> Iterable[tuple[str, Any]]:
-    """What a test has recorded; its last report has all of it."""
+    """The records of a test; its last report has all of them."""
     return report.user_properties if getattr(report, "when", "") == "call" else ()

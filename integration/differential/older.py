@@ -28,7 +28,7 @@ CHANGES: Mapping[str, Mapping[str, str]] = {
 
 
 def needs_newer(test_id: str, release: str) -> str:
-    """What a newer release changed that a test shows; "" if `release` answers the test as kshim does.
+    """The change of a newer release that a test shows; "" if `release` answers the test as kshim does.
 
     test_id: without the folder of these tests.
     """

@@ -41,7 +41,7 @@ TO_AWAIT = {ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.NOT_COORDINATOR}
 
 
 class Kept(NamedTuple):
-    """What was acknowledged at `at_s`: an epoch, or the offset of a partition."""
+    """An acknowledgement at `at_s`: an epoch, or the offset of a partition."""
 
     at_s: float
     epoch: int
@@ -51,7 +51,7 @@ class Kept(NamedTuple):
 
 @dataclass
 class Work:
-    """What the members of a run have had acknowledged."""
+    """The acknowledgements to the members of a run."""
 
     acknowledged: list[Kept] = field(default_factory=list)
     offsets: Iterator[int] = field(default_factory=lambda: itertools.count(1))

@@ -45,7 +45,7 @@ class Served:
             return text
 
     def log(self) -> str:
-        """What the server has logged."""
+        """The server's log."""
         return (self.kshim._control.parent / "log").read_text()
 
     def settings(

@@ -295,7 +295,7 @@ class Story:
         return described == {m.name: m.owned for m in members}
 
     def _described(self) -> dict[str, set[int]]:
-        """What each member has, as the server describes it; empty unless the group is stable."""
+        """Each member's partitions, as the server describes them; empty unless the group is stable."""
         group = until_served(lambda: self.admin.describe_group(self.group_id))
         if group.state != "Stable":
             return {}

@@ -58,7 +58,7 @@ def trio(kafka: Server, tmp_path: Path) -> Iterator[list[Server]]:
 
 
 def sharers(server: Server) -> int:
-    """How many kshim share the shards, as far as one has logged it."""
+    """The number of kshim that share the shards, as far as one has logged it."""
     lines = [line for line in server.log if " shards of __kshim_groups; " in line]
     return int(lines[-1].split("; ")[1].split()[0]) if lines else 0
 
@@ -273,7 +273,7 @@ def wait_committed(story: Story) -> None:
 
 @contextlib.contextmanager
 def undone(leader: Server, fault: str) -> Iterator[None]:
-    """Let the fault happen to the group's coordinator, and end it afterwards."""
+    """Inject the fault into the group's coordinator, and end it afterwards."""
     if fault == "freeze":
         leader.process.send_signal(signal.SIGSTOP)
         try:

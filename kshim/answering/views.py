@@ -79,7 +79,7 @@ class GroupsView(KnownClusterView, Protocol):
 
 
 class MembersView(GroupsView, Protocol):
-    """The same, for members that subscribe to topics which they may see."""
+    """A `GroupsView` for members that subscribe to topics which they may see."""
 
     @property
     def authorizer(self) -> Authorizer | None: ...

@@ -71,7 +71,7 @@ class ConsumerGroupsCheck:
             self._present.add(key)
 
     def faults(self) -> Iterator[str]:
-        """What is wrong with the groups at the end of the log, a line each."""
+        """Yield the faults of the groups at the end of the log, a line each."""
         for group_id, group in self._state.consumer.groups.items():
             if group_id not in self._damaged:
                 yield from (f"consumer group {group_id}: {what}" for what in self._faults(group))

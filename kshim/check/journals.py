@@ -19,7 +19,7 @@ class Journal(Protocol):
         """Check the next record. Raises MalformedMessage and ValueError if it cannot be loaded."""
 
     def faults(self) -> Iterator[str]:
-        """What is wrong with the state at which all records arrive."""
+        """Yield the faults of the state to which all records lead."""
 
 
 class _Groups:

@@ -141,7 +141,7 @@ class PartitionCheck:
                 self._fault(self.start, "the index of aborted transactions differs from the batches")
 
     def _journal_faults(self) -> Iterator[str]:
-        """What is wrong at the end of the log, if all of it was read."""
+        """Yield the faults at the end of the log, if all of it was read."""
         if self._journal is not None and not self.faults:
             yield from islice(self._journal.faults(), MAX_FAULTS)
 

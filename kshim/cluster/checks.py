@@ -46,7 +46,7 @@ class Nodes:
     registered: Collection[int]
     running: Collection[int]
     cordoned: Collection[int]
-    """Those whose log directories take no new replicas."""
+    """The brokers whose log directories take no new replicas."""
 
     @property
     def usable(self) -> list[int]:

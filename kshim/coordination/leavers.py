@@ -31,7 +31,7 @@ class LeftConnected:
     client_id: str
     client_host: str
     reason: str
-    """What its client said (KIP-800); empty if it said nothing."""
+    """The reason that its client gave (KIP-800); empty if it gave none."""
     kind: ClassVar = "left but connected"
 
     def __str__(self) -> str:

@@ -69,8 +69,8 @@ def remarks(scores: Scores) -> list[str]:
 
 
 def _took_ms(part: Part) -> int:
-    """How long a member took after it had heard of the rebalance. If no heartbeat was due, that is not its
-    fault.
+    """The time that a member took after it had heard of the rebalance: a heartbeat that was not due is not
+    its fault.
     """
     return 0 if part.notified_ms == NEVER_MS else max(part.joined_ms - part.notified_ms, 0)
 

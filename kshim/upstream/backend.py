@@ -188,7 +188,7 @@ class UpstreamBackend:
         return here
 
     def _changes(self) -> dict[ApiKey, Callable[[], object]]:
-        """What to do when requests of these APIs pass: look soon at what they change."""
+        """The actions that follow requests of these APIs: look soon at what they change."""
         topics = SoonAfter(self._parts.reactor, self._member_topics.look)
         configs = SoonAfter(self._parts.reactor, self._group_configs.look)
         for each in (topics, configs):

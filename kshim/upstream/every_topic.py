@@ -34,7 +34,7 @@ ALL = MetadataRequest(topics=None, allow_auto_topic_creation=False)
 
 
 class Brief(NamedTuple):
-    """What is kept of a topic."""
+    """The facts about a topic that are kept."""
 
     topic_id: UUID
     partitions: int
@@ -68,7 +68,7 @@ class EveryTopic:
         self._asked_s = float("-inf")
         """When the last answer was asked for."""
         self._looking: list[Deferred[None]] | None = None
-        """Those who wait for the look under way; None if there is none."""
+        """The callers that wait for the look under way; None if there is none."""
         self._timer: Call | None = None
 
     def start(self) -> None:

@@ -59,7 +59,7 @@ class UpstreamGroupConfigs:
         self._groups = groups
         self._once = once
         self._known: dict[str, Mapping[str, str]] = {}
-        """What is set for each group that was asked for."""
+        """The configs that are set for each group that was asked for."""
         self._defaults = group_values({}, broker)
         self._values: dict[str, GroupValues] = {}
         """The values of the groups for which something is set."""

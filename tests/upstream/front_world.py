@@ -140,7 +140,7 @@ class World:
         broker = new_broker(**config)
         self.upstream_topics: dict[str, UUID] = {} if before is None else before.upstream_topics
         self.partitions: dict[str, int] = {} if before is None else before.partitions
-        """How many partitions topics have; 1 for those that are not in it."""
+        """The number of partitions of topics; 1 for those that are not in it."""
         self.is_down = False
         self.asked: list[MetadataRequest] = []
         self.topics = Topics(self.ask_upstream, broker.clock)
@@ -219,7 +219,7 @@ class World:
         )
 
     def changes(self) -> dict[ApiKey, Any]:
-        """What follows when requests of these APIs pass."""
+        """The actions that follow requests of these APIs."""
         topics = SoonAfter(self.here.clock, self.member_topics.look)
         configs = SoonAfter(self.here.clock, self.configs.look)
         return {

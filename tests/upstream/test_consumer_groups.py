@@ -83,7 +83,7 @@ class Members(World):
         return self.request(ApiKey.CONSUMER_GROUP_HEARTBEAT, 1, request)
 
     def join(self, member_id: str, *names: str) -> dict[UUID, tuple[int, ...]]:
-        """What a member has after it has joined."""
+        """A member's partitions after it has joined."""
         return had(self.beat(member_id, 0, *names))
 
     def describe(self) -> Any:

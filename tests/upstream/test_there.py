@@ -33,7 +33,7 @@ class Asking:
         self.upstream = UpstreamGroups(clock, self.kafka)
 
     def result(self, coroutine: Any) -> Any:
-        """What a coroutine returns, or raises."""
+        """The result of a coroutine; raises what it raises."""
         found: list[Any] = []
         Deferred.fromCoroutine(coroutine).addBoth(found.append)
         for _ in range(20):

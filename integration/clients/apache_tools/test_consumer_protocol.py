@@ -39,7 +39,7 @@ class Group:
         assert len(producer.facts("producer_send_success")) == records
 
     def command(self, *options: str) -> Printed:
-        """What ConsumerGroupCommand prints."""
+        """The output of ConsumerGroupCommand."""
         return self._tools.run(CONSUMER_GROUPS, "--bootstrap-server", self.broker.bootstrap, *options)
 
     def of_group(self, *options: str) -> str:

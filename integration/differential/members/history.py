@@ -44,7 +44,7 @@ class History:
         self._regex = self._random.choice(REGEXES)
         """The only expression of the history: Apache Kafka searches for a second one 10 s later."""
         self.answers: Counter[str] = Counter()
-        """How often each request was answered with each error or state."""
+        """The number of answers by request, and by error or state."""
         self._log: list[tuple[object, Said]] = []
         for side in sides:
             side.member_ids = {each: each for each in CLASSIC if each not in self._instances}
@@ -52,7 +52,7 @@ class History:
 
     @property
     def kind(self) -> str:
-        """What the history is about."""
+        """The subject of the history."""
         if not self._is_mixed:
             return CONSUMERS
         return CONVERSIONS if self._begins_classic else MIXTURES

@@ -35,7 +35,7 @@ class Settings:
     group_consumer_session_timeout_ms: int = 45_000
     group_consumer_heartbeat_interval_ms: int = 5_000
     is_consumer_interval_set: bool = False
-    """Whether somebody has set group.consumer.heartbeat.interval.ms."""
+    """True if group.consumer.heartbeat.interval.ms was set."""
     group_consumer_max_size: int = 2_147_483_647
     group_consumer_assignors: tuple[str, ...] = ("uniform", "range")
     """The first one is used if no member asks for one."""

@@ -23,7 +23,7 @@ class Revoking(TypedDict):
 
     member_id: str
     partitions: Mapping[str, list[int]]
-    """By topic."""
+    """Partition indexes by topic."""
     since_ms: int
     """When it was asked; after a restart, when its group was loaded."""
     until_ms: int

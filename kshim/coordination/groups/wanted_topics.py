@@ -16,7 +16,7 @@ class WantedByShard(NamedTuple):
 
     group_ids: Sequence[str]
     names: Set[str]
-    """Those that members subscribe to."""
+    """The topics that members subscribe to."""
     held: Mapping[TopicId, int]
     """The highest partition that members have, or are to have, by topic id."""
     has_regexes: bool

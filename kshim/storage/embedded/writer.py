@@ -258,7 +258,7 @@ class Writer:
             logger.error("storage fails: {error}", error=error)
 
     def _recover(self, error: StorageError) -> None:
-        """Let the log go on, once all writes that depended on the failed one have failed, too."""
+        """Go on with the log, once all writes that depended on the failed one have failed, too."""
         if self._closed is not None:
             self._end()
         elif isinstance(error, StorageFull):  # the log is as it was before

@@ -323,7 +323,7 @@ class ClassicClient(Client):
             self.world.ask(5, self.name, request, lambda answer: None)
 
     def partitions(self) -> dict[str, int]:
-        """How many partitions each topic has."""
+        """The number of partitions of each topic."""
         return {topic.name: topic.partitions for topic in self.world.topics.by_name.values()}
 
     def _metadata(self) -> bytes:

@@ -40,7 +40,7 @@ REFUSED = (
 
 
 class Claim(NamedTuple):
-    """What a member takes to be its own."""
+    """The partitions that a member takes to be its own."""
 
     member_id: str
     epoch: int

@@ -213,7 +213,7 @@ class Play:
         return {topic.topic_id for topic in self.world.topics.by_name.values()}
 
     def _missing_of(self, live: list[Client], named: set[str]) -> str:
-        """Why the members do not have each partition of these topics, once; empty if they do."""
+        """The reason why the members do not have each partition of these topics once; empty if they do."""
         exist = self._existing()
         wanted = {
             (topic.topic_id, partition)

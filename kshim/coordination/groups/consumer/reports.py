@@ -38,7 +38,7 @@ class GroupConverted:
     is_of_consumers: bool
     generation: int
     members: int
-    """How many members it has kept."""
+    """The number of members that it has kept."""
     by: Who | None = None
     """The member that joined and so converted it."""
     kind: ClassVar = "group converted"

@@ -55,9 +55,9 @@ class Subscriptions:
         """The different sets of names, each with the object that stands for it and the number of its members.
         """
         self.by_name: Counter[str] = Counter()
-        """How many members name each topic, without those that name many."""
+        """The number of members that name each topic, without those that name many."""
         self.by_regex: Counter[str] = Counter()
-        """How many resolved expressions match each topic, without those that match many."""
+        """The number of resolved expressions that match each topic, without those that match many."""
         self.many: Counter[frozenset[str]] = Counter()
         """The sets of many topics, named or matched."""
         self.regexes: Counter[str] = Counter()

@@ -45,7 +45,7 @@ class Migration(Mixed):
         return int(answer.generation_id)
 
     def sync_again(self, generation: int) -> dict[str, set[int]] | ErrorCode:
-        """What the classic member is assigned, or the error."""
+        """The classic member's assignment, or the error."""
         answer = self.sync_classic(self.old, generation, group_instance_id=self.instance_id)
         return ErrorCode(answer.error_code) if answer.error_code else had(answer.assignment)
 
