@@ -42,6 +42,11 @@ class Chunk(NamedTuple):
     def first_offset(self) -> int:
         return int.from_bytes(self.batches[:8])
 
+    def size_from(self, offset: int) -> int:
+        """The bytes of the batches from the one that holds `offset` on."""
+        is_cut = self.first_offset < offset
+        return len(_from_offset(self.batches, offset) if is_cut else self.batches)
+
 
 Seek = Callable[[int], Chunk | None]
 

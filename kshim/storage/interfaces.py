@@ -213,7 +213,7 @@ class Log(PartitionEnds, Protocol):
         ...
 
     def sizes(self, partition_no: int, offset: int) -> Sequence[tuple[int, int]]:
-        """(last offset, bytes) of some stored chunks, from the one that holds `offset` on; none at the end.
+        """(last offset, bytes) of some stored chunks, from the batch that holds `offset` on; none at the end.
 
         Returns only as many chunks as a request has time for.
         """

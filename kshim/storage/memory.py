@@ -70,7 +70,7 @@ class _Partition:
             yield self.chunks[index]
 
     def sizes(self, offset: int) -> Iterator[list[tuple[int, int]]]:
-        yield [(chunk.last_offset, len(chunk.batches)) for chunk in self.since(offset)]
+        yield [(chunk.last_offset, chunk.size_from(offset)) for chunk in self.since(offset)]
 
     def trim(self, start: int) -> None:
         self.start = max(self.start, start)

@@ -470,3 +470,14 @@ class TestDataDirectory:
         tmp_path.chmod(0o500)
         with pytest.raises(StorageError, match="Permission denied"):
             open_embedded(tmp_path / "data")
+
+
+def test_sizes_begin_at_the_batch_that_holds_the_offset(open_embedded: OpenStore, reactor: Reactor) -> None:
+    """Also if it is stored together with batches before it."""
+    store = open_embedded()
+    one, two, three = (batch_of(number, size) for number, size in ((0, 10), (1, 20), (2, 40)))
+    reactor.result(store.log.append(1, one + two + three, now_ms=0))
+    for _ in range(2):
+        assert store.log.sizes(1, 1) == [(2, len(two) + len(three))]
+        assert store.log.sizes(1, 2) == [(2, len(three))]
+        apply_all(store, reactor)

@@ -212,7 +212,8 @@ class EmbeddedLog:
         if recent is not None and len(found) < STEP_SIZES:
             offset = found[-1][0] + 1 if found else offset
             found += [
-                (each.last_offset, len(each.batches)) for each in islice(recent.since(offset), STEP_SIZES)
+                (each.last_offset, each.size_from(offset))
+                for each in islice(recent.since(offset), STEP_SIZES)
             ]
         return found
 

@@ -6,6 +6,7 @@ from typing import ClassVar
 
 from twisted.internet.defer import Deferred
 
+from kshim.storage.chunk import Chunk
 from kshim.storage.embedded.environment import Environment, ReadTransaction, WriteTransaction
 from kshim.storage.embedded.producers import put_changes
 from kshim.storage.embedded.rows import CHUNK_KEY, MAX_OFFSET, OFFSET, PARTITION_KEY, SO_FAR
@@ -167,7 +168,7 @@ def last_chunk_key(transaction: ReadTransaction, partition_no: int) -> bytes | m
 
 
 def chunk_sizes(transaction: ReadTransaction, partition_no: int, offset: int) -> list[tuple[int, int]]:
-    """(last offset, bytes) of at most STEP_SIZES chunks, from the one that holds `offset` on; none at the
+    """(last offset, bytes) of at most STEP_SIZES chunks, from the batch that holds `offset` on; none at the
     end.
     """
     found: list[tuple[int, int]] = []
@@ -178,7 +179,8 @@ def chunk_sizes(transaction: ReadTransaction, partition_no: int, offset: int) ->
         found_no, last_offset = CHUNK_KEY.unpack(key)
         if found_no != partition_no or len(found) == STEP_SIZES:
             break
-        found.append((last_offset, len(value) - SO_FAR.size))
+        chunk = Chunk(last_offset, SO_FAR.unpack_from(value)[0], value[SO_FAR.size :])
+        found.append((last_offset, chunk.size_from(offset)))
     return found
 
 
