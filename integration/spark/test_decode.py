@@ -10,10 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pyspark.sql import DataFrame, Row, SparkSession
 
-from kshim.spark.consumer_rows import KINDS
 from kshim.spark.rows import decode
 from schemas import compiled
-from schemas.internal_topics import consumer_group_log as log
 from schemas.internal_topics.group_metadata_log import (
     VERSIONS,
     GroupMetadataKey,
@@ -98,104 +96,9 @@ def damaged(draw: st.DrawFn, whole: st.SearchStrategy[bytes]) -> bytes:
     return draw(st.sampled_from([data, data[:cut], data + b"\0", data[:cut] + draw(st.binary(max_size=3))]))
 
 
-int32_lists = st.lists(int32s, max_size=5).map(tuple)
-int64s = st.integers(-(2**63), 2**63 - 1)
-maybe_text = st.none() | text
-texts = st.lists(text, max_size=4).map(tuple)
-
-
-def few(element: st.SearchStrategy[Any]) -> st.SearchStrategy[tuple[Any, ...]]:
-    return st.lists(element, max_size=3).map(tuple)
-
-
-held = few(
-    st.builds(
-        log.TopicPartitions,
-        topic_id=st.uuids(),
-        partitions=int32_lists,
-        assignment_epochs=st.none() | int32_lists,
-        unknown_tags=tags,
-    )
-)
-assigned = few(st.builds(log.TopicPartition, topic_id=st.uuids(), partitions=int32_lists, unknown_tags=tags))
-protocols = few(
-    st.builds(log.ClassicProtocol, name=text, metadata=st.binary(max_size=200), unknown_tags=tags)
-)
-classic = st.builds(
-    log.ClassicMemberMetadata, session_timeout_ms=int32s, supported_protocols=protocols, unknown_tags=tags
-)
-racks = few(st.builds(log.PartitionMetadata, partition=int32s, racks=texts, unknown_tags=tags))
-topics = few(
-    st.builds(
-        log.TopicMetadata,
-        topic_id=st.uuids(),
-        topic_name=text,
-        num_partitions=int32s,
-        partition_metadata=racks,
-        unknown_tags=tags,
-    )
-)
-CONSUMER_VALUES: dict[str, st.SearchStrategy[Any]] = {
-    "epoch": st.builds(log.ConsumerGroupMetadataValue, epoch=int32s, metadata_hash=int64s, unknown_tags=tags),
-    "topics": st.builds(log.ConsumerGroupPartitionMetadataValue, topics=topics, unknown_tags=tags),
-    "member": st.builds(
-        log.ConsumerGroupMemberMetadataValue,
-        instance_id=maybe_text,
-        rack_id=maybe_text,
-        client_id=text,
-        client_host=text,
-        subscribed_topic_names=texts,
-        subscribed_topic_regex=maybe_text,
-        rebalance_timeout_ms=int32s,
-        server_assignor=maybe_text,
-        classic_member_metadata=st.none() | classic,
-        unknown_tags=tags,
-    ),
-    "target_epoch": st.builds(
-        log.ConsumerGroupTargetAssignmentMetadataValue,
-        assignment_epoch=int32s,
-        assignment_timestamp=int64s,
-        unknown_tags=tags,
-    ),
-    "target": st.builds(
-        log.ConsumerGroupTargetAssignmentMemberValue, topic_partitions=assigned, unknown_tags=tags
-    ),
-    "current": st.builds(
-        log.ConsumerGroupCurrentMemberAssignmentValue,
-        member_epoch=int32s,
-        previous_member_epoch=int32s,
-        state=st.integers(-128, 127),
-        assigned_partitions=held,
-        partitions_pending_revocation=held,
-        unknown_tags=tags,
-    ),
-    "regex": st.builds(
-        log.ConsumerGroupRegularExpressionValue,
-        topics=texts,
-        version=int64s,
-        timestamp=int64s,
-        unknown_tags=tags,
-    ),
-}
-KEYS = {name: log.KINDS[kind.number][0] for name, kind in KINDS.items()}
-NAMES = {key: name for name, key in KEYS.items()}
-SECOND = {"member_id": "member_id", "expression": "regular_expression", "": ""}
-
-
-@st.composite
-def consumer_keys(draw: st.DrawFn, name: str) -> bytes:
-    second = SECOND[KINDS[name].second]
-    return encode_key(KEYS[name](group=draw(text), **({second: draw(text)} if second else {})))
-
-
-def consumer_values(name: str) -> st.SearchStrategy[bytes]:
-    return CONSUMER_VALUES[name].map(lambda value: encode(value, 0))
-
-
 entries = st.one_of(
     st.tuples(offset_keys.map(encode_key), st.none() | offset_values()),
     st.tuples(group_keys.map(encode_key), st.none() | group_values()),
-    *(st.tuples(consumer_keys(name), st.none() | consumer_values(name)) for name in KINDS),
 )
 bad_entries = st.one_of(
     st.tuples(offset_keys.map(encode_key), damaged(offset_values())),
@@ -203,15 +106,13 @@ bad_entries = st.one_of(
     st.tuples(damaged(offset_keys.map(encode_key)), offset_values()),
     st.tuples(st.none() | st.binary(max_size=40), st.none() | st.binary(max_size=60)),
     st.tuples(group_keys.map(encode_key), st.binary(max_size=60)),
-    *(st.tuples(consumer_keys(name), damaged(consumer_values(name))) for name in KINDS),
-    *(st.tuples(damaged(consumer_keys(name)), consumer_values(name)) for name in KINDS),
 )
 
 # Few examples of many records each: a Spark job takes a second, a record no time.
 many = settings(max_examples=4, deadline=None, suppress_health_check=list(HealthCheck), database=None)
 
 
-def log_of(spark: SparkSession, entries: list[Entry]) -> DataFrame:
+def log_of(spark: SparkSession, log: list[Entry]) -> DataFrame:
     rows = [
         (
             None if key is None else bytearray(key),
@@ -220,13 +121,13 @@ def log_of(spark: SparkSession, entries: list[Entry]) -> DataFrame:
             offset,
             None,
         )
-        for offset, (key, value) in enumerate(entries)
+        for offset, (key, value) in enumerate(log)
     ]
     return spark.createDataFrame(rows, LOG)
 
 
-def decoded(spark: SparkSession, entries: list[Entry]) -> list[Row]:
-    frame = decode(log_of(spark, entries)).selectExpr(
+def decoded(spark: SparkSession, log: list[Entry]) -> list[Row]:
+    frame = decode(log_of(spark, log)).selectExpr(
         "*", "unix_millis(commit_time) c", "unix_millis(expire_time) e", "unix_millis(state_time) s"
     )
     return sorted(
@@ -235,9 +136,9 @@ def decoded(spark: SparkSession, entries: list[Entry]) -> list[Row]:
 
 
 @many
-@given(entries=st.lists(entries, min_size=100, max_size=200))
-def test_every_version(spark: SparkSession, entries: list[Entry]) -> None:
-    for row, (key, value) in zip(decoded(spark, entries), entries, strict=True):
+@given(st.lists(entries, min_size=100, max_size=200))
+def test_every_version(spark: SparkSession, log: list[Entry]) -> None:
+    for row, (key, value) in zip(decoded(spark, log), log, strict=True):
         assert row.error is None
         assert row.key is None
         assert row.value is None
@@ -245,9 +146,9 @@ def test_every_version(spark: SparkSession, entries: list[Entry]) -> None:
 
 
 @many
-@given(entries=st.lists(bad_entries, min_size=100, max_size=200))
-def test_damaged_records_are_kept_as_they_are(spark: SparkSession, entries: list[Entry]) -> None:
-    for row, (key, value) in zip(decoded(spark, entries), entries, strict=True):
+@given(st.lists(bad_entries, min_size=100, max_size=200))
+def test_damaged_records_are_kept_as_they_are(spark: SparkSession, log: list[Entry]) -> None:
+    for row, (key, value) in zip(decoded(spark, log), log, strict=True):
         try:
             wanted = expected(key, value)
         except MalformedMessage:
@@ -256,7 +157,6 @@ def test_damaged_records_are_kept_as_they_are(spark: SparkSession, entries: list
             assert row.error
             assert (row.key, row.value) == (key, value)
             assert row.offset is row.generation is None
-            assert all(row[name] is None for name in KINDS)
         else:
             assert (row.error, found(row)) == (None, wanted)
 
@@ -270,69 +170,8 @@ def expected(key: bytes | None, value: bytes | None) -> tuple[Any, ...] | None:
     if isinstance(read_key, OffsetCommitKey):
         name = ("offset", read_key.group, read_key.topic, read_key.partition)
         return name if read is None else (*name, *_commit(read))
-    if not isinstance(read_key, GroupMetadataKey):
-        kind = NAMES[type(read_key)]
-        second = getattr(read_key, SECOND[KINDS[kind].second], None)
-        return kind, read_key.group, second, None if read is None else EXPECTED[kind](read)
     name = ("group", read_key.group)
     return name if read is None else (*name, *_state(read))
-
-
-def _id(topic_id: UUID) -> str:
-    return base64.urlsafe_b64encode(topic_id.bytes).decode()[:22]
-
-
-def _partitions(value: Any) -> dict[str, Any]:
-    return {"topic_id": _id(value.topic_id), "partitions": list(value.partitions)}
-
-
-def _held(value: Any) -> dict[str, Any]:
-    epochs = value.assignment_epochs
-    return {**_partitions(value), "assignment_epochs": None if epochs is None else list(epochs)}
-
-
-def _classic(value: Any) -> dict[str, Any] | None:
-    if value is None:
-        return None
-    protocols = [{"name": it.name, "metadata": bytes(it.metadata)} for it in value.supported_protocols]
-    return {"session_timeout_ms": value.session_timeout_ms, "protocols": protocols}
-
-
-def _topic(value: Any) -> dict[str, Any]:
-    racks = [{"partition": it.partition, "racks": list(it.racks)} for it in value.partition_metadata]
-    return {
-        "topic_id": _id(value.topic_id),
-        "topic": value.topic_name,
-        "partitions": value.num_partitions,
-        "racks": racks,
-    }
-
-
-EXPECTED: dict[str, Any] = {
-    "epoch": lambda it: {"epoch": it.epoch, "metadata_hash": it.metadata_hash or None},
-    "topics": lambda it: {"topics": [_topic(each) for each in it.topics]},
-    "member": lambda it: {
-        "group_instance_id": it.instance_id,
-        "rack_id": it.rack_id,
-        "client_id": it.client_id,
-        "client_host": it.client_host,
-        "topic_names": list(it.subscribed_topic_names),
-        "topic_regex": it.subscribed_topic_regex,
-        "rebalance_timeout_ms": it.rebalance_timeout_ms,
-        "server_assignor": it.server_assignor,
-        "classic": _classic(it.classic_member_metadata),
-    },
-    "target_epoch": lambda it: {"epoch": it.assignment_epoch, "time_ms": it.assignment_timestamp or None},
-    "target": lambda it: {"assigned": [_partitions(each) for each in it.topic_partitions]},
-    "current": lambda it: {
-        "epoch": it.member_epoch,
-        "previous_epoch": it.previous_member_epoch,
-        "state": it.state,
-        "assigned": [_held(each) for each in it.assigned_partitions],
-        "revoking": [_held(each) for each in it.partitions_pending_revocation],
-    },
-    "regex": lambda it: {"topics": list(it.topics), "version": it.version, "time_ms": it.timestamp},
-}
 
 
 def _commit(value: OffsetCommitValue) -> tuple[Any, ...]:
@@ -366,11 +205,6 @@ def found(row: Row) -> tuple[Any, ...]:
         expire = -1 if row.e is None else row.e
         values = (row.offset, row.leader_epoch, row.metadata, row.c, expire, row.topic_id)
         return name if row.tombstone else (*name, *values)
-    if row.kind in KINDS:
-        second = KINDS[row.kind].second
-        value = row[row.kind]
-        read = None if value is None else _without_zero(value.asDict(recursive=True))
-        return row.kind, row.group, row[second] if second else None, read
     if row.tombstone:
         return row.kind, row.group
     members = [
@@ -379,14 +213,3 @@ def found(row: Row) -> tuple[Any, ...]:
     ]
     time = -1 if row.s is None else row.s
     return row.kind, row.group, row.protocol_type, row.generation, row.protocol, row.leader, time, members
-
-
-def _without_zero(value: dict[str, Any]) -> dict[str, Any]:
-    """The value as the schemas give it, for which a tagged field that is 0 and a missing one are the same."""
-    changed = {name: value[name] or None for name in ("metadata_hash",) if name in value}
-    if "epoch" in value and "time_ms" in value:
-        changed["time_ms"] = value["time_ms"] or None
-    if value.get("classic") is not None:
-        protocols = [{**it, "metadata": bytes(it["metadata"])} for it in value["classic"]["protocols"]]
-        changed["classic"] = {**value["classic"], "protocols": protocols}
-    return {**value, **changed}

@@ -85,15 +85,6 @@ _STUCK_FOR = click.option(
     show_default=True,
     help="How long a group with records to read may commit no progress.",
 )
-_UNREVOKED_FOR = click.option(
-    "--for",
-    "for_s",
-    metavar="SECONDS",
-    type=click.FloatRange(min=0),
-    default=10.0,
-    show_default=True,
-    help="How long a member may take to give up partitions.",
-)
 _WITHIN = click.option(
     "--within", metavar="TIME", default="10 minutes", show_default=True, help="Length of the time window."
 )
@@ -164,16 +155,6 @@ def flapping(within: str, at_least: int, **options: object) -> None:
     Also shows the client that joined or left most often.
     """
     _run("flapping", options, within=within, at_least=at_least)
-
-
-@pipeline.command()
-@_with(_UNREVOKED_FOR, *_STREAMING)
-def unrevoked(for_s: float, **options: object) -> None:
-    """Show members of consumer groups that do not give up partitions.
-
-    The partitions' next owners wait for them. Only groups with group.protocol=consumer have such members.
-    """
-    _run("unrevoked", options, for_s=for_s)
 
 
 @pipeline.command()

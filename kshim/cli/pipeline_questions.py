@@ -22,8 +22,8 @@ from kshim.cli.pipeline_options import Options, Out
 from kshim.cli.pipeline_session import ShowStep, session
 from kshim.cli.tables import print_table
 from kshim.recorder.one_line import on_one_line
-from kshim.spark import backup, commits, holding, rebalancing
-from kshim.spark.cluster import end_offsets, record_count, topic_names
+from kshim.spark import backup, commits, rebalancing
+from kshim.spark.cluster import end_offsets, record_count
 from kshim.spark.errors import PipelineError, SparkFailed
 from kshim.spark.kept import KeptTable, Merge
 from kshim.spark.output import reason
@@ -31,7 +31,7 @@ from kshim.spark.reasons import REASON, read_reasons, with_reasons
 from kshim.spark.report.gather import gather
 from kshim.spark.report.page import html
 from kshim.spark.report.values import Asked
-from kshim.spark.rows import HISTORY, MEMBERS, OFFSET, decode
+from kshim.spark.rows import GROUP, OFFSET, decode
 from kshim.spark.source import (
     END_OFFSETS,
     find_offsets_log,
@@ -147,7 +147,7 @@ def _rebalances(spark: SparkSession, options: Options, show_step: ShowStep) -> N
             rows = rows.drop(*(REASON if reasons is None else ("story",)))
         _put(rows, options.out, append=options.stream)
 
-    rows = _rows(spark, options, show_step, *HISTORY)
+    rows = _rows(spark, options, show_step, GROUP)
     if not options.stream:
         show(rebalancing.generations(rows))
         return
@@ -177,7 +177,7 @@ def _flapping(
         groups = rebalancing.flapping(why, within, at_least)
         _put(groups.orderBy(fn.desc("rebalances"), "group"), options.out, append=options.stream)
 
-    rows = _rows(spark, options, show_step, *HISTORY)
+    rows = _rows(spark, options, show_step, GROUP)
     if not options.stream:
         show(rebalancing.generations(rows))
         return
@@ -189,26 +189,10 @@ def _flapping(
     _again_and_again(spark, options, rows, merge, show)
 
 
-def _unrevoked(spark: SparkSession, options: Options, show_step: ShowStep, *, for_s: float) -> None:
-    def show(members: DataFrame) -> None:
-        found = holding.unrevoked(members, for_s, topic_names(options.bootstrap))
-        _put(found.orderBy(fn.desc("waiting_seconds")), options.out, append=options.stream)
-
-    rows = _rows(spark, options, show_step, *MEMBERS)
-    if not options.stream:
-        show(holding.holding(rows))
-        return
-
-    def merge(known: DataFrame | None, batch: DataFrame) -> DataFrame:
-        return holding.holding(batch, known)
-
-    _again_and_again(spark, options, rows, merge, show)
-
-
-def _rows(spark: SparkSession, options: Options, show_step: ShowStep, *kinds: str) -> DataFrame:
+def _rows(spark: SparkSession, options: Options, show_step: ShowStep, kind: str) -> DataFrame:
     show_step(f"reading {options.log} of {options.bootstrap}")
     log = read_offsets_log(spark, options.bootstrap, topic=options.log, stream=options.stream)
-    return decode(log, *kinds)
+    return decode(log, kind)
 
 
 def _snapshot(spark: SparkSession, options: Options, show_step: ShowStep, *, path: str) -> None:
@@ -249,7 +233,6 @@ QUESTIONS: dict[str, Question] = {
     "stuck": _stuck,
     "rebalances": _rebalances,
     "flapping": _flapping,
-    "unrevoked": _unrevoked,
     "report": _report,
     "snapshot": _snapshot,
     "restore": _restore,
@@ -310,11 +293,8 @@ def _text(value: object) -> str:
     if isinstance(value, float):
         return f"{value:.1f}"
     if isinstance(value, list):
-        return ", ".join(map(_element, value)) or "-"
+        clients = (f"{client.client_id}@{client.client_host.removeprefix('/')}" for client in value)
+        return ", ".join(clients) or "-"
     if isinstance(value, tuple):
         return " to ".join(_text(part) for part in value)
     return str(value)
-
-
-def _element(value: Any) -> str:
-    return value if isinstance(value, str) else f"{value.client_id}@{value.client_host.removeprefix('/')}"

@@ -1,9 +1,8 @@
 """Rebalances: one row for each generation of a group, with the members that joined and left, and the leader.
 
-A generation of a consumer group is its group epoch. The coordinator writes a classic group's record when a
-rebalance is complete, so a generation begins with its first record. It writes another record of the same
-generation when a static member comes back (KIP-345), which is no rebalance. Nor is it a rebalance when a
-group is converted to the other protocol: its first record there repeats the number.
+The coordinator writes a group's record when a rebalance is complete, so a generation begins with its first
+record. It writes another record of the same generation when a static member comes back (KIP-345), which is no
+rebalance.
 """
 
 from __future__ import annotations
@@ -11,19 +10,17 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as fn
 
-from kshim.spark.epochs import CLIENTS, epochs
 from kshim.spark.rows import GROUP, sound
 
-CLASSIC, CONSUMER = "classic", "consumer"
-ROW = ("group", "type", "generation", "began", "ended", "protocol", "leader", "members", "joined", "left")
-_STATE = ("clients", "newcomers", "now", "log_partition", "log_offset")
+CLIENTS = "array<struct<member_id:string,group_instance_id:string,client_id:string,client_host:string>>"
+ROW = ("group", "generation", "began", "ended", "protocol", "leader", "members", "joined", "left")
+_STATE = ("clients", "log_partition", "log_offset")
 
 
 def rebalances(rows: DataFrame) -> DataFrame:
     """One row for each generation, from the rows of `decode`.
 
-    Columns: group, type ("classic" or "consumer"), generation (of consumer groups: the group epoch), began,
-    ended (null while it lasts), protocol, leader (both null for consumer groups), members (their number);
+    Columns: group, generation, began, ended (null while it lasts), protocol, leader, members (their number);
     joined: the members that the previous generation did not have; left: those that only the previous one had.
     A dynamic member that joins anew has a new member id, so it is in both.
     """
@@ -38,28 +35,24 @@ def shown(generated: DataFrame) -> DataFrame:
 
 
 def generations(rows: DataFrame, known: DataFrame | None = None) -> DataFrame:
-    """Like `rebalances`, with the columns needed to continue later: clients, newcomers, now (the group's type
-    at the end), log_partition, log_offset.
+    """Like `rebalances`, with the columns needed to continue later: clients, log_partition, log_offset.
 
     known: this function's result for the part of the log before `rows`. Its ended generations stay unchanged;
     a generation that has not ended may end.
     """
+    records = _records(rows)
     if known is None:
-        return _joined_up(_classic(_records(rows)), epochs(rows))
+        return _generations(records)
     lasting = known.where(fn.col("ended").isNull()).withColumn("at", fn.col("began"))
-    going_on = lasting.withColumn("tombstone", fn.lit(False)).drop("began", "ended")
-    records = going_on.where(fn.col("now") == CLASSIC).drop("members", "newcomers", "now")
-    of_consumers = epochs(rows, going_on.where(fn.col("now") == CONSUMER))
-    merged = _joined_up(_classic(_records(rows).unionByName(records)), of_consumers)
-    return merged.unionByName(known.where(fn.col("ended").isNotNull()))
+    going_on = lasting.withColumn("tombstone", fn.lit(False)).drop("began", "ended", "members")
+    return _generations(records.unionByName(going_on)).unionByName(known.where(fn.col("ended").isNotNull()))
 
 
 def _records(rows: DataFrame) -> DataFrame:
-    """The records of classic groups. type, joined and left are null: only the rows of `known` have them."""
+    """The records of groups. joined and left are null, as only the rows of `known` have them."""
     unknown = fn.lit(None).cast(CLIENTS)
     return sound(rows, GROUP).select(
         "group",
-        fn.lit(None).cast("string").alias("type"),
         "log_partition",
         "log_offset",
         "tombstone",
@@ -78,12 +71,7 @@ def _clients() -> Column:
     return fn.transform("members", lambda it: fn.struct(*(it[name].alias(name) for name in names)))
 
 
-def _classic(records: DataFrame) -> DataFrame:
-    """One row for each generation of classic groups, and one for the deletion of a group.
-
-    The columns are those of `epochs`; clients are the generation's last ones. first_offset: the offset of its
-    first record.
-    """
+def _generations(records: DataFrame) -> DataFrame:
     history = Window.partitionBy("group").orderBy("log_offset")
     before = fn.lag(fn.struct("generation", "clients", "tombstone")).over(history)
     is_first = fn.col("before").isNull() | fn.col("before.tombstone")
@@ -94,75 +82,27 @@ def _classic(records: DataFrame) -> DataFrame:
     )
     run = Window.partitionBy("group", "run").orderBy("log_offset")
     whole = run.rowsBetween(Window.unboundedPreceding, Window.unboundedFollowing)
-    latest = {name: fn.last(name).over(whole) for name in ("clients", "log_partition", "log_offset")}
-    return (
+    latest = {name: fn.last(name).over(whole) for name in _STATE}
+    bounds = (
         numbered.withColumn("first", fn.row_number().over(run) == 1)
         .withColumn("were", fn.when(is_first, fn.array().cast(CLIENTS)).otherwise(fn.col("before.clients")))
         .withColumn("began_with", fn.col("clients"))
-        .withColumn("first_offset", fn.col("log_offset"))
         .withColumns(latest)
         .where(fn.col("first"))
-        .select(
-            "group",
-            "type",
-            "log_partition",
-            "log_offset",
-            "tombstone",
-            "generation",
-            "at",
-            "protocol",
-            "leader",
-            fn.size("clients").alias("members"),
-            fn.coalesce("joined", _without("began_with", "were")).alias("joined"),
-            fn.coalesce("left", _without("were", "began_with")).alias("left"),
-            "clients",
-            fn.array().cast("array<string>").alias("newcomers"),
-            "first_offset",
-        )
-    )
-
-
-def _joined_up(classic: DataFrame, of_consumers: DataFrame) -> DataFrame:
-    """Both kinds of generations as one history, without the records that only convert a group."""
-    both = classic.withColumn("now", fn.lit(CLASSIC)).unionByName(
-        of_consumers.withColumn("first_offset", fn.col("log_offset")).withColumn("now", fn.lit(CONSUMER))
-    )
-    history = Window.partitionBy("group").orderBy("first_offset")
-    state = fn.struct("now", "tombstone", "generation", "members", "left")
-    seen = both.withColumn("before", fn.lag(state).over(history)).withColumn(
-        "earlier", fn.lag(state, 2).over(history)
-    )
-    converts = fn.coalesce(
-        ~fn.col("tombstone")
-        & fn.col("before.tombstone")
-        & (fn.col("before.now") != fn.col("now"))
-        & (fn.col("earlier.now") != fn.col("now"))
-        & (fn.col("earlier.generation") == fn.col("generation"))
-        & (fn.col("earlier.members") > 0),
-        fn.lit(False),
-    )
-    marked = seen.withColumn("converts", converts)
-    is_given_up = fn.col("tombstone") & fn.coalesce(fn.lead("converts").over(history), fn.lit(False))
-    # Members that are not in a converted group have left, in the view of the generation that follows.
-    lost = fn.when(fn.col("converts") & (fn.col("now") == CLASSIC), _without("before.left", "clients"))
-    kept = marked.withColumn("lost", lost).withColumn("given_up", is_given_up).where(~fn.col("given_up"))
-    parted = fn.lag("lost").over(history)
-    run = Window.partitionBy("group", "run").orderBy("first_offset")
-    whole = run.rowsBetween(Window.unboundedPreceding, Window.unboundedFollowing)
-    latest = {name: fn.last(name).over(whole) for name in (*_STATE, "members", "protocol", "leader")}
-    return (
-        kept.withColumn("type", fn.coalesce("type", "now"))
-        .withColumn("left", fn.concat("left", fn.coalesce(parted, fn.array().cast(CLIENTS))))
-        .withColumn("run", fn.sum(fn.when(fn.col("converts"), 0).otherwise(1)).over(history))
-        .withColumns(latest)
-        .where(~fn.col("converts"))
         .withColumn("ended", fn.lead("at").over(history))
-        .where(~fn.col("tombstone"))
-        .select(
-            "group", "type", "generation", fn.col("at").alias("began"), "ended", "protocol", "leader",
-            "members", "joined", "left", *_STATE,
-        )
-    )  # fmt: skip
+    )
+    return bounds.where(~fn.col("tombstone")).select(
+        "group",
+        "generation",
+        fn.col("at").alias("began"),
+        "ended",
+        "protocol",
+        "leader",
+        fn.size("clients").alias("members"),
+        fn.coalesce("joined", _without("began_with", "were")).alias("joined"),
+        fn.coalesce("left", _without("were", "began_with")).alias("left"),
+        *_STATE,
+    )
 
 
 def _without(these: str, those: str) -> Column:

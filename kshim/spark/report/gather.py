@@ -8,9 +8,8 @@ from collections.abc import Callable
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as fn
 
-from kshim.spark.cluster import end_offsets, oldest_record_ms, topic_names
+from kshim.spark.cluster import end_offsets, oldest_record_ms
 from kshim.spark.commits import OF, group_lag, stuck_seconds
-from kshim.spark.holding import holding, unrevoked
 from kshim.spark.reasons import read_reasons, with_reasons
 from kshim.spark.rebalancing import flapping, rebalances
 from kshim.spark.report.history import (
@@ -22,18 +21,8 @@ from kshim.spark.report.history import (
     read_ends_by_step,
     rebalances_by_step,
 )
-from kshim.spark.report.values import (
-    Asked,
-    Behind,
-    Flapping,
-    Group,
-    Mark,
-    Rebalance,
-    Report,
-    Steps,
-    Unrevoked,
-)
-from kshim.spark.rows import HISTORY, MEMBERS, OFFSET, decode
+from kshim.spark.report.values import Asked, Behind, Flapping, Group, Mark, Rebalance, Report, Steps
+from kshim.spark.rows import GROUP, OFFSET, decode
 from kshim.spark.source import END_OFFSETS, read_offsets_log, waiting_seconds
 from kshim.spark.values import frame_of
 
@@ -73,7 +62,7 @@ def gather(
     show_step("rebalances: when, and why")
     known = read_reasons(spark, bootstrap)
     began = fn.unix_millis("began") >= began_ms
-    begun = rebalances(decode(log, *HISTORY)).where(began)
+    begun = rebalances(decode(log, GROUP)).where(began)
     found = with_reasons(begun, known).withColumn("kind", kind()).cache()
     marks = rebalances_by_step(found, steps).cache()
     names = _names(totals, lag, marks)
@@ -87,7 +76,6 @@ def gather(
         group_count=counted.groups,
         groups=_groups(names, lag, commit_counts(by_step), marks),
         behind=behind,
-        unrevoked=_unrevoked(decode(log, *MEMBERS), bootstrap, asked),
         flapping=_flapping(found, asked),
         latest=_latest(found),
         causes=_causes(found) if known is not None else (),
@@ -141,15 +129,6 @@ def _behind(
         for row, waited in zip(rows, seconds, strict=True)
     ]
     return tuple(Behind(**each) for each in fields), topics
-
-
-def _unrevoked(rows: DataFrame, bootstrap: str, asked: Asked) -> tuple[Unrevoked, ...]:
-    members = unrevoked(holding(rows), asked.stuck_for_s, topic_names(bootstrap))
-    longest = members.orderBy(fn.desc("waiting_seconds"), "group").limit(MOST_ROWS).collect()
-    return tuple(
-        Unrevoked(row.group, _client(row), row.waiting_seconds, row.rebalance_timeout_ms, tuple(row.revoking))
-        for row in longest
-    )
 
 
 def _flapping(found: DataFrame, asked: Asked) -> tuple[Flapping, ...]:

@@ -9,7 +9,7 @@ from importlib.resources import files
 from typing import Final
 
 from kshim.spark.report.plots import area, bars, plot, ticks
-from kshim.spark.report.values import KINDS, Behind, Flapping, Group, Mark, Rebalance, Report, Unrevoked
+from kshim.spark.report.values import KINDS, Behind, Flapping, Group, Mark, Rebalance, Report
 
 DAY_MS: Final = 24 * 3600 * 1000
 _LEGEND: Final = {
@@ -63,12 +63,7 @@ def _attention(report: Report) -> str:
     worst: dict[str, Flapping] = {}
     for row in report.flapping:
         worst.setdefault(row.group, row)
-    found = [
-        *_stuck(report.stuck),
-        *map(_unrevoked, report.unrevoked),
-        *map(_flapping, worst.values()),
-        *_beyond(report.behind),
-    ]
+    found = [*_stuck(report.stuck), *map(_flapping, worst.values()), *_beyond(report.behind)]
     asked = report.asked
     meant = (
         f"Stuck: records to read, and no progress for {_lasting(asked.stuck_for_s * 1000)} or longer. "
@@ -96,15 +91,6 @@ def _stuck_in(group: str, topic: str, rows: Sequence[Behind]) -> str:
         f"partition{'s' if len(rows) > 1 else ''} {partitions}, for {'up to ' if len(rows) > 1 else ''}"
         f"{_lasting(max(row.stuck_seconds or 0 for row in rows) * 1000)}, with "
         f"{_count(sum(row.lag or 0 for row in rows), 'record')} to read."
-    )
-
-
-def _unrevoked(row: Unrevoked) -> str:
-    """A line about a member that holds a rebalance up."""
-    return (
-        f'<b>{escape(row.group)}</b> <span class="wrong">waits</span> for {escape(row.client or "-")} '
-        f"to give up {escape(', '.join(row.partitions))}, for {_lasting(row.waiting_seconds * 1000)}; "
-        f"the group removes it after {_lasting(row.rebalance_timeout_ms)}."
     )
 
 

@@ -80,17 +80,6 @@ class Behind(NamedTuple):
     """How long the offset has not changed, if that is long enough to be stuck; else None."""
 
 
-class Unrevoked(NamedTuple):
-    """A member of a consumer group that has not given up partitions for too long."""
-
-    group: str
-    client: str | None
-    waiting_seconds: float
-    rebalance_timeout_ms: int
-    partitions: tuple[str, ...]
-    """As TOPIC-PARTITION."""
-
-
 class Flapping(NamedTuple):
     """A group that rebalanced too often within one window of time."""
 
@@ -127,8 +116,6 @@ class Report:
     """The groups with the most lag or rebalances, at most as many as the page can show."""
     behind: tuple[Behind, ...]
     """The partitions with the most lag."""
-    unrevoked: tuple[Unrevoked, ...]
-    """Members that do not give up partitions, the longest wait first."""
     flapping: tuple[Flapping, ...]
     """Flapping groups, the worst first. A group may have several entries, for different windows."""
     latest: tuple[Rebalance, ...]
