@@ -28,7 +28,7 @@ class Metrics:
     def __init__(self, facts: Facts) -> None:
         self._facts = facts
         self._by_cause: Counter[tuple[str, str]] = Counter()
-        """By protocol and cause."""
+        """The number of rebalances, by protocol and cause."""
         self._rebalances = Durations()
         facts.recorder.watch(self._recorded)
 

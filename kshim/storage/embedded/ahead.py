@@ -4,7 +4,7 @@ Writes are numbered from 1 on. Each record has a checksum that covers the write,
 of the record before. So the records of a log are a chain, and nothing that a file still holds from earlier
 use, or from a write that failed, can continue it.
 
-What LMDB holds durably is not needed any more (`release`). If that is so for all records of the last file,
+LMDB's owner releases the records that LMDB holds durably. Once all records of the last file are released,
 the next one is written over them from the file's beginning; so a server with little load uses the same few
 blocks again and again. A file that is full is followed by another, and is used again once LMDB has its
 records.
@@ -44,8 +44,8 @@ PIECES = 512
 
 _CRC: Final = Struct(">I")
 _REST: Final = Struct(">IIQ")
-"""What the checksum of a record covers before the write: the checksum of the record before, the size of the
-write, its number.
+"""The checksum of the record before, the size of the write, and its number: the checksum of a record covers
+them, and then the write.
 """
 HEAD_BYTES: Final = _CRC.size + _REST.size
 

@@ -7,8 +7,9 @@ import signal
 import threading
 import time
 from collections.abc import Sequence
+from enum import Enum, auto
 from queue import Empty, SimpleQueue
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from kshim.storage.durations import Durations
 from kshim.storage.embedded.files import FULL
@@ -23,8 +24,13 @@ if TYPE_CHECKING:
 
 APPEND_BYTES = 32 * 1024**2
 """About how much one append writes at most."""
-_RESUME: Final = object()
-_END: Final = object()
+
+
+class _Order(Enum):
+    """An order to the thread, to be obeyed after the writes that were queued before."""
+
+    RESUME = auto()
+    END = auto()
 
 
 class Owner(Protocol):
@@ -41,7 +47,7 @@ class Appender:
         self._reactor = reactor
         self._ahead = ahead
         self._data_dir = data_dir
-        self._queue: SimpleQueue[object] = SimpleQueue()
+        self._queue: SimpleQueue[Write | _Order] = SimpleQueue()
         self._error: StorageError | None = None
         self.room = threading.Event()
         """Set if LMDB is not too far behind the log."""
@@ -60,11 +66,11 @@ class Appender:
 
     def resume(self) -> None:
         """Try again from the next write on."""
-        self._queue.put(_RESUME)
+        self._queue.put(_Order.RESUME)
 
     def close(self) -> None:
         """Append what is queued, and end the thread. `join` waits for that."""
-        self._queue.put(_END)
+        self._queue.put(_Order.END)
 
     def join(self) -> None:
         self._thread.join()
@@ -102,12 +108,12 @@ class Appender:
     def _run(self) -> None:
         # A signal that this thread received would not wake the reactor, which handles it.
         signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
-        last: object = None
-        while last is not _END:
+        last: _Order | None = None
+        while last is not _Order.END:
             writes, last = self._take()
             if writes:
                 self._log(writes)
-            if last is _RESUME:
+            if last is _Order.RESUME:
                 self._error = None
 
     def _log(self, writes: Sequence[Write]) -> None:
@@ -119,7 +125,7 @@ class Appender:
         else:
             self._reactor.callFromThread(self._owner.on_failed, writes, self._error)
 
-    def _take(self) -> tuple[list[Write], object]:
+    def _take(self) -> tuple[list[Write], _Order | None]:
         """Take the queued writes, up to about APPEND_BYTES. The second is what ended them; None if that is
         the queue's end for now.
         """
@@ -128,10 +134,10 @@ class Appender:
         try:
             while size < APPEND_BYTES:
                 item = self._queue.get(block=not taken)
-                if item is _RESUME or item is _END:
+                if isinstance(item, _Order):
                     return taken, item
-                taken.append(item)  # type: ignore[arg-type]
-                size += item.size  # type: ignore[attr-defined]
+                taken.append(item)
+                size += item.size
         except Empty:
             pass
         return taken, None
