@@ -116,6 +116,7 @@ class Compaction(NamedTuple):
 
     delete_retention_ms: int = 24 * 60 * 60 * 1000
     min_cleanable_dirty_ratio: float = 0.5
+    min_compaction_lag_ms: int = 0
 
 
 class Retention(NamedTuple):

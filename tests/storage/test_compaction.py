@@ -135,6 +135,19 @@ class TestPass:
         fill(store, reactor)
         assert {record.key for record in stored(store)} == {b"filler"}
 
+    def test_records_younger_than_min_compaction_lag_ms_stay(
+        self, open_embedded: OpenStore, reactor: Reactor
+    ) -> None:
+        store = open_embedded()
+        store.log.configure(1, Cleanup(Compaction(min_compaction_lag_ms=1000)))
+        for number in range(20):
+            reactor.result(store.log.append(1, one(b"k", b"%d" % number, 100 + number), now_ms=1104))
+        await_passes(store, reactor)
+        assert [record.value for record in stored(store)] == [b"%d" % number for number in range(4, 20)]
+        store.log.clean(2000)
+        await_passes(store, reactor)
+        assert [record.value for record in stored(store)] == [b"18", b"19"]
+
     def test_nothing_happens_before_enough_is_dirty(self, open_embedded: OpenStore, reactor: Reactor) -> None:
         store = open_embedded()
         store.log.configure(1, Cleanup(Compaction(min_cleanable_dirty_ratio=0.8)))

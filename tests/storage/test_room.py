@@ -102,6 +102,18 @@ def test_records_do_not_take_the_space_of_a_reserve_that_is_given_up(
     assert disk.free_bytes(store._data_dir) == free
 
 
+def test_a_reserve_that_is_given_up_is_no_room_for_the_log(
+    open_embedded: OpenStore, reactor: Reactor, disk: Disk
+) -> None:
+    store = open_embedded()
+    fill(store, reactor)
+    room = Room(store._data_dir)
+    spare = room.spare_bytes()
+    room.give_up(0)
+    assert not reserve(store).exists()
+    assert room.spare_bytes() == spare
+
+
 def test_the_reserve_is_made_again_when_there_is_room(
     open_embedded: OpenStore, reactor: Reactor, disk: Disk, monkeypatch: pytest.MonkeyPatch
 ) -> None:

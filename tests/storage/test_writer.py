@@ -18,7 +18,7 @@ from kshim.storage.embedded import writer as writer_module
 from kshim.storage.embedded.ahead import Ahead
 from kshim.storage.embedded.applier import Applier
 from kshim.storage.embedded.environment import Environment
-from kshim.storage.embedded.writer import CALM_S
+from kshim.storage.embedded.writer import CALM_S, SAYS_AGAIN_S
 from kshim.storage.embedded.writes import Put
 from kshim.storage.interfaces import Appended, Offsets, StorageError, StorageFull
 from tests.storage.embedded import (
@@ -414,6 +414,36 @@ class TestFailure:
         environment.is_trusted = False
         assert store.activity().failure == "the disk fails: records and offsets are refused"
         environment.is_trusted = True
+
+    def test_a_full_disk_is_reported_before_anybody_writes(
+        self, open_embedded: OpenStore, reactor: Reactor, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        store = open_embedded()
+        monkeypatch.setattr(store._environment, "room_bytes", lambda: 0)
+        assert store.activity().failure == "the disk is full: records and offsets are refused"
+        monkeypatch.undo()
+        assert store.activity().failure == ""
+
+    def test_the_log_says_again_and_again_that_the_disk_is_full(
+        self, open_embedded: OpenStore, reactor: Reactor, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        store = open_embedded()
+        now = SimpleNamespace(s=100.0)
+        monkeypatch.setattr(writer_module, "time", SimpleNamespace(monotonic=lambda: now.s))
+        monkeypatch.setattr(store._environment, "room_bytes", lambda: 0)
+        said = []
+        monkeypatch.setattr(
+            writer_module.logger, "error", lambda text, **names: said.append(text.format(**names))
+        )
+        for _ in range(5):
+            store._writer._unasked_bytes = 0
+            reactor.wait(store.log.append(1, batch_of(0), now_ms=0))
+            now.s += SAYS_AGAIN_S / 2
+        assert [each.partition(":")[0] for each in said] == [
+            "storage fails",
+            "storage fails for 60 s",
+            "storage fails for 120 s",
+        ]
 
     def test_the_unexpected_is_answered_too(
         self, open_embedded: OpenStore, reactor: Reactor, monkeypatch: pytest.MonkeyPatch

@@ -7,6 +7,7 @@ from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 
 from kshim.callers import Client
+from kshim.callers.context import Contact
 from kshim.configs.endpoint import Endpoint
 from kshim.turns.rounds import ROUND_S, Rounds
 from kshim.turns.unread import (
@@ -186,7 +187,7 @@ def test_requests_alone_hold_up_no_answer_for_ever(memory: Memory) -> None:
 def test_an_answer_whose_client_goes_waits_no_longer(memory: Memory) -> None:
     Holder(memory.unread, MOST_BYTES)
     waits = memory.ask()
-    memory.client.is_gone = True
+    memory.client.ended(Contact.CLOSED)
     memory.advance(LOOK_S)
     assert waits == [NoRoom]
 

@@ -26,6 +26,8 @@ STEP_BYTES = 16 * 1024
 STEP_CHUNKS = 256
 """Most chunks that one transaction replaces."""
 
+LONG_MAX = 2**63 - 1
+
 logger = Logger()
 
 
@@ -43,7 +45,9 @@ def load_progress(environment: Environment, partition_no: int) -> Progress:
 
 
 class Pass(NamedTuple):
-    """A pass over one partition, below `last_stable_offset`. The newest chunk below it is not compacted."""
+    """A pass over one partition, below `last_stable_offset`. The newest chunk below it is not compacted, nor
+    is any from the first on that has a record younger than min.compaction.lag.ms.
+    """
 
     partition_no: int
     last_stable_offset: int
@@ -98,6 +102,9 @@ class _Compacting:
         self._end = wanted.last_stable_offset
         self._compaction = wanted.compaction
         self._now_ms = wanted.now_ms
+        lag_ms = wanted.compaction.min_compaction_lag_ms
+        self._latest_ms = wanted.now_ms - lag_ms if lag_ms else LONG_MAX
+        """The largest timestamp of a record that may be compacted."""
         self._max_timestamp = NO_TIMESTAMP
         self._records = 0
         self._begin_chunk()
@@ -131,7 +138,7 @@ class _Compacting:
             return aborted, load_producers(self._environment, transaction, self._partition_no)
 
     def _read(self) -> Iterator[list[Chunk]]:
-        """Copies of all chunks but the newest, as lists of at most STEP_BYTES."""
+        """Copies of all chunks that may be compacted, as lists of at most STEP_BYTES."""
         offset = 0
         while found := self._next_chunks(offset):
             yield found
@@ -149,7 +156,10 @@ class _Compacting:
                 is_newest = partition_no != self._partition_no or last_offset >= self._end - 1
                 if is_newest or (found and size > STEP_BYTES):
                     break
-                found.append(Chunk(last_offset, SO_FAR.unpack_from(value)[0], bytes(value[SO_FAR.size :])))
+                (max_timestamp,) = SO_FAR.unpack_from(value)
+                if max_timestamp > self._latest_ms:
+                    break
+                found.append(Chunk(last_offset, max_timestamp, bytes(value[SO_FAR.size :])))
         return found
 
     def _take(self, chunk: Chunk, latest: Latest, compacted: Compacted) -> None:

@@ -29,7 +29,7 @@ import lmdb
 
 from kshim.storage.embedded.data_file import refuse_cut_file
 from kshim.storage.embedded.files import FILE_MODE, FULL, open_own, sync_directory, take_room
-from kshim.storage.embedded.room import LEFT_BYTES, PAGES, Room
+from kshim.storage.embedded.room import PAGES, Room
 from kshim.storage.embedded.rows import APPLIED, FORMAT, FORMAT_WITHOUT_LOG, REOPENED
 from kshim.storage.interfaces import StorageError, StorageFull
 
@@ -226,12 +226,12 @@ class Environment:
         """About the size of the writes for which there is room, if they also go through a log. Any thread may
         call it.
         """
-        disk = (self._room.free_bytes() - LEFT_BYTES) // PAGES
-        return max(0, min(disk, self._max_bytes - self._file_bytes)) + self._free_bytes
+        spare = self._room.spare_bytes() // PAGES
+        return max(0, min(spare, self._max_bytes - self._file_bytes)) + self._free_bytes
 
     def full(self) -> StorageFull:
         """Say why there is no room."""
-        if self._max_bytes - self._file_bytes < self._room.free_bytes() - LEFT_BYTES:
+        if self._max_bytes - self._file_bytes < self._room.spare_bytes():
             return StorageFull(f"{self._data_dir} has reached its limit of {self._max_bytes} bytes")
         return StorageFull(f"no space left for {self._data_dir}")
 

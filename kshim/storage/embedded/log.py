@@ -235,7 +235,10 @@ class EmbeddedLog:
             if cleanup.retention is not None:
                 retentions[partition_no] = cleanup.retention
             if cleanup.compaction is not None:
-                self._maybe_begin_pass(partition_no, self._partition(partition_no))
+                partition = self._partition(partition_no)
+                if cleanup.compaction.min_compaction_lag_ms:  # records may be old enough by now
+                    self._load_progress(partition_no, partition)
+                self._maybe_begin_pass(partition_no, partition)
         self._writer.order(partial(self._chores.expiry.add, Check(retentions, now_ms)))
 
     def delete_records(self, partition_no: int, offset: int) -> Deferred[int]:

@@ -52,11 +52,15 @@ class Room:
             return sys.maxsize
         return disk.f_frsize * (disk.f_bavail if os.geteuid() else disk.f_bfree)
 
-    def has_free(self, size: int) -> bool:
-        """True if the disk has room for a transaction of `size` bytes. Changes nothing, so any thread may
-        call it.
+    def spare_bytes(self) -> int:
+        """The free space that records may take: not what stays free, nor the reserve, also while it is given
+        up. Changes nothing, so any thread may call it.
         """
-        return self.free_bytes() >= LEFT_BYTES + PAGES * size
+        return self.free_bytes() - LEFT_BYTES - (0 if self._is_kept else RESERVE_BYTES)
+
+    def has_free(self, size: int) -> bool:
+        """True if the disk has room for a transaction of `size` bytes. Any thread may call it."""
+        return self.spare_bytes() >= PAGES * size
 
     def has(self, size: int) -> bool:
         """True if the disk has room for a transaction of `size` bytes without the reserve. Makes the reserve

@@ -39,6 +39,8 @@ BEHIND_BYTES = 64 * 1024**2
 """Logged writes that LMDB does not have yet are in memory. If there are more, the next ones wait."""
 VOID: Final = 2**32
 """More numbers than writes can be under way when one fails."""
+SAYS_AGAIN_S = 60.0
+"""While writes fail, the log has a line about it so often."""
 CALM_S = 5.0
 """The time without a failure before a recovery is logged. On a full disk small writes still succeed."""
 LARGE_BYTES = 1024 * 1024
@@ -93,6 +95,7 @@ class Writer:
         self._behind: StorageError | None = None
         """Why LMDB does not take what is logged."""
         self._failing = False
+        self._failing_since_s = self._said_s = 0.0
         self._failed_at_s = 0.0
         self._failed_with = StorageError()
         self._closed: Deferred[None] | None = None
@@ -110,14 +113,17 @@ class Writer:
     def failure(self) -> str:
         """The reason why writes are refused; empty if none is known.
 
-        After CALM_S without a failure, writes count as accepted if the disk has room. Otherwise clients that
-        avoid a server that is not ready would never come back.
+        A disk without room for the smallest write is full, also while nobody writes. After CALM_S without a
+        failure, writes count as accepted if the disk has room. Otherwise clients that avoid a server that is
+        not ready would never come back.
         """
         if not self._environment.is_trusted:
             return FAILS
         refused_with = self._error or self._behind
         is_calm = time.monotonic() - self._failed_at_s > CALM_S
         has_room = self._environment.has_room(self._behind_bytes + LARGE_BYTES)
+        if refused_with is None and self._environment.room_bytes() < self._behind_bytes + OVERHEAD_BYTES:
+            return FULL
         if refused_with is None and (not self._failing or (is_calm and has_room)):
             return ""
         return FULL if isinstance(refused_with or self._failed_with, StorageFull) else FAILS
@@ -252,10 +258,15 @@ class Writer:
         return error
 
     def _note_failure(self, error: StorageError) -> None:
-        self._failed_at_s, self._failed_with = time.monotonic(), error
+        now_s = time.monotonic()
+        self._failed_at_s, self._failed_with = now_s, error
         if not self._failing:
-            self._failing = True
+            self._failing, self._failing_since_s, self._said_s = True, now_s, now_s
             logger.error("storage fails: {error}", error=error)
+        elif now_s - self._said_s >= SAYS_AGAIN_S:
+            self._said_s = now_s
+            for_s = round(now_s - self._failing_since_s)
+            logger.error("storage fails for {for_s} s: {error}", for_s=for_s, error=error)
 
     def _recover(self, error: StorageError) -> None:
         """Go on with the log, once all writes that depended on the failed one have failed, too."""
