@@ -12,7 +12,7 @@ from kshim.answering.views import ClusterView
 from kshim.callers import RequestContext
 from kshim.callers.principal import ANONYMOUS
 from kshim.cluster.acl import CLUSTER_NAME, AclOperation, AclResource
-from kshim.cluster.authorizer import Authorizer
+from kshim.cluster.decisions import Decisions
 from kshim.turns.slices import in_slices
 from schemas.api_key import ApiKey
 from schemas.error_code import ErrorCode
@@ -46,7 +46,7 @@ class RulesView(ClusterView, Protocol):
     """The parts of a broker that rules use."""
 
     @property
-    def authorizer(self) -> Authorizer | None: ...
+    def authorizer(self) -> Decisions | None: ...
     @property
     def fetch_sessions(self) -> FetchSessions: ...
 
@@ -55,7 +55,7 @@ class Asker:
     """The caller of one request."""
 
     def __init__(
-        self, broker: RulesView, context: RequestContext, api_key: ApiKey, authorizer: Authorizer
+        self, broker: RulesView, context: RequestContext, api_key: ApiKey, authorizer: Decisions
     ) -> None:
         self.broker = broker
         self.context = context

@@ -6,6 +6,7 @@ differs in the correlation id alone, and so do the answers.
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import Final, NamedTuple, Protocol
 
 from kshim.callers import Client
@@ -22,7 +23,7 @@ KEYS: Final = frozenset(
 """What the requests begin with whose replies are kept."""
 _CORRELATION_ID = slice(4, 8)
 
-Asker = tuple[Principal, str, int]
+Asker = tuple[Principal, str, Hashable]
 _Key = tuple[Asker | None, int, str, int, bytes, bytes]
 
 

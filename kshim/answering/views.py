@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from kshim.callers.arrivals import Arrivals
     from kshim.callers.once import Once
     from kshim.cluster import Cluster, KnownCluster
-    from kshim.cluster.authorizer import Authorizer
+    from kshim.cluster.decisions import Decisions
     from kshim.configs.config import Config
     from kshim.coordination.interfaces import Groups, TransactionPartitions, Transactions
     from kshim.quotas.quotas import Quotas
@@ -61,7 +61,7 @@ class Answering(AnyView, Protocol):
     @property
     def replies(self) -> Replies: ...
     @property
-    def authorizer(self) -> Authorizer | None: ...
+    def authorizer(self) -> Decisions | None: ...
 
 
 class KnownClusterView(AnyView, Protocol):
@@ -82,7 +82,7 @@ class MembersView(GroupsView, Protocol):
     """A `GroupsView` for members that subscribe to topics which they may see."""
 
     @property
-    def authorizer(self) -> Authorizer | None: ...
+    def authorizer(self) -> Decisions | None: ...
 
 
 class OffsetsView(GroupsView, Protocol):

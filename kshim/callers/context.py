@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import NamedTuple, Protocol
 
 from kshim.callers.principal import ANONYMOUS, Principal
@@ -29,6 +30,18 @@ class NamedMember(NamedTuple):
     member_id: str
 
 
+class Contact(StrEnum):
+    """A connection is open, or has ended in one of three ways."""
+
+    OPEN = "open"
+    CLOSED = "closed"
+    """The client closed it; the system does so, too, for a process that is killed."""
+    LOST = "lost"
+    """The client's host did not answer any more."""
+    ENDED = "ended"
+    """The server closed it."""
+
+
 @dataclass(slots=True, eq=False)
 class Client:
     """The other end of a connection."""
@@ -43,12 +56,26 @@ class Client:
     """Who it is: for the authorizer, the quotas and the log. Exchanged when it authenticates."""
     listener_name: str = "PLAINTEXT"
     """The listener that it came by."""
+    client_id: str = ""
+    """The client id of its last request."""
     software: str = ""
     """The name and the version of its software, once an ApiVersions of v3 or later has named them."""
     member: Membership | None = None
     """The member that it is, by its last SyncGroup or Heartbeat, or by what a JoinGroup was answered."""
-    is_gone: bool = False
-    """Whether its connection is lost."""
+    contact: Contact = Contact.OPEN
+    observer: Callable[[Client], object] | None = None
+    """Called when the connection has ended; set by whoever must know what became of `member`."""
+
+    @property
+    def is_gone(self) -> bool:
+        """True if its connection has ended."""
+        return self.contact is not Contact.OPEN
+
+    def ended(self, contact: Contact) -> None:
+        """Note that the connection has ended, and call the observer."""
+        self.contact = contact
+        if self.observer is not None:
+            self.observer(self)
 
     def named(self, client_id: str | None) -> str:
         """The client's name in the log, for a request with this client id."""

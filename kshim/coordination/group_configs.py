@@ -8,10 +8,18 @@ from kshim.cluster.group_configs import GroupValues
 
 
 class ValuesOfGroups:
-    """Implements `GroupConfigs` over a function that returns a group's values."""
+    """Implements `GroupConfigs` over a function that returns a group's values at the broker `node_id`."""
 
-    def __init__(self, values: Callable[[str], GroupValues]) -> None:
-        self._values = values
+    def __init__(self, values: Callable[[str, int], GroupValues], node_id: int) -> None:
+        self._values_at = values
+        self._node_id = node_id
+
+    def at(self, node_id: int) -> ValuesOfGroups:
+        """See `GroupConfigs`."""
+        return ValuesOfGroups(self._values_at, node_id)
+
+    def _values(self, group_id: str) -> GroupValues:
+        return self._values_at(group_id, self._node_id)
 
     def session_timeout_ms(self, group_id: str) -> int:
         """See `GroupConfigs`."""

@@ -10,6 +10,7 @@ from uuid import uuid4
 from twisted.internet.defer import Deferred
 
 from kshim.callers import RequestContext
+from kshim.callers.context import Membership
 from kshim.cluster import uuid_text
 from kshim.cluster.pause import Pause, no_pause
 from kshim.configs.config import Config
@@ -21,9 +22,10 @@ from kshim.coordination.groups.consumer.environment import (
     SameConfigs,
     Visible,
 )
-from kshim.coordination.groups.consumer.member import LEAVES
+from kshim.coordination.groups.consumer.member import JOINS, LEAVES
 from kshim.coordination.groups.consumer.refused import Refused
 from kshim.coordination.groups.consumer.requests import MemberHeartbeat, Patience
+from kshim.coordination.groups.consumer.topic_names import UNPREPARED, ManyNames, Prepared
 from kshim.coordination.groups.consumer.topics import NoTopics, Topics
 from kshim.coordination.groups.coordinator import Coordinator
 from kshim.coordination.groups.leave_group import leaving
@@ -46,6 +48,7 @@ from schemas.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatResponse,
 )
 from schemas.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+from schemas.messages.join_group import JoinGroupRequest
 from schemas.messages.leave_group import LeaveGroupRequest
 from schemas.messages.list_groups import ListGroupsRequest, ListGroupsResponse
 from schemas.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
@@ -131,7 +134,21 @@ class GroupRuntime(Runtime):
         """See `Groups.submit`."""
         if isinstance(request, LeaveGroupRequest):
             self._watch_leaver(context, request)
+        elif isinstance(request, JoinGroupRequest) and context.client is not None:
+            self._leavers.joins(context.client, request.group_id, request.member_id)
+        elif isinstance(request, HeartbeatRequest):
+            self._watch_connection(context, request)
         return super().submit(context, request)
+
+    def _report(self, report: object) -> None:
+        """Add to the report what connections say, before it is logged and announced."""
+        self._leavers.complete(report)
+        super()._report(report)
+
+    def _watch_connection(self, context: RequestContext, request: Membership) -> None:
+        """Watch the connection of a member's heartbeat, if it is its first one there."""
+        if context.client is not None and context.client.observer is None:
+            self._leavers.speaks(context.client, request.group_id, request.member_id)
 
     def _watch_leaver(self, context: RequestContext, request: LeaveGroupRequest) -> None:
         """Look after the member that sends a LeaveGroup, if it names itself. O(named members)."""
@@ -145,6 +162,7 @@ class GroupRuntime(Runtime):
 
     def heartbeat(self, context: RequestContext, request: HeartbeatRequest) -> Answer[HeartbeatResponse]:
         """See `Groups.heartbeat`."""
+        self._watch_connection(context, request)
         caller = self._caller(context)
         answer: Answer[HeartbeatResponse] = self._answer(caller, WaitingHeartbeat(request))
         if isinstance(answer, Promise):
@@ -162,21 +180,25 @@ class GroupRuntime(Runtime):
         request: ConsumerGroupHeartbeatRequest,
         visible: Visible,
         patience: Patience,
-        names: frozenset[str] | None = None,
+        prepared: Prepared = UNPREPARED,
     ) -> Answer[ConsumerGroupHeartbeatResponse]:
         """See `Groups.member_heartbeat`."""
         if self.is_running:
             try:
                 version, assignors = context.api_version, self._groups.assignors
-                check_heartbeat(request, version, assignors, are_names_checked=names is not None)
+                check_heartbeat(request, version, assignors, are_names_checked=prepared.names is not None)
             except Refused as refused:
                 return ConsumerGroupHeartbeatResponse(error_code=refused.error, error_message=refused.message)
         if request.member_epoch == LEAVES:
             self._leavers.left(context, request.group_id, request.member_id)
+        elif request.member_epoch == JOINS and context.client is not None:
+            self._leavers.joins(context.client, request.group_id, request.member_id)
+        else:
+            self._watch_connection(context, request)
         caller = self._caller(context)
         answer: Answer[ConsumerGroupHeartbeatResponse]
         is_last = not context.turn.fired
-        answer = self._answer(caller, MemberHeartbeat(request, visible, patience, is_last, names))
+        answer = self._answer(caller, MemberHeartbeat(request, visible, patience, is_last, prepared))
         if patience is not Patience.NONE and is_last and isinstance(answer, Promise):
             context.turn.watch(partial(self._release_member_heartbeat, request.group_id, caller.token))
         return answer
@@ -245,6 +267,14 @@ class GroupRuntime(Runtime):
         """The partition of __consumer_offsets that a group belongs to."""
         return self._groups.shard_for(group_id)
 
+    def large_subscriptions(self, group_id: str) -> list[bytes]:
+        """See `Groups.large_subscriptions`."""
+        return self._groups.large_subscriptions(group_id)
+
+    def latest_large_set(self, group_id: str) -> ManyNames | None:
+        """See `Groups.latest_large_set`."""
+        return self._groups.latest_large_set(group_id)
+
     def waits_for(self, group_id: str) -> WaitsFor | None:
         """See `Groups.waits_for`."""
         return self._groups.waits_for(group_id)
@@ -252,6 +282,11 @@ class GroupRuntime(Runtime):
     def topic_changed(self, name: str, change: str) -> None:
         """Note how a topic has changed, in words, for people who ask why groups rebalance."""
         self._groups.topic_changed(name, change, self.now_ms())
+        self._alarm.set()
+
+    def topics_created(self) -> None:
+        """Make groups search for new topics that their regular expressions match."""
+        self._groups.topics_created(self.now_ms())
         self._alarm.set()
 
     def group_configs_changed(self, group_ids: Collection[str]) -> None:

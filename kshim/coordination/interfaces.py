@@ -9,6 +9,7 @@ from kshim.callers import RequestContext
 from kshim.cluster.pause import Pause
 from kshim.coordination.groups.consumer.environment import Visible
 from kshim.coordination.groups.consumer.requests import DescribeConsumerGroup, Patience
+from kshim.coordination.groups.consumer.topic_names import UNPREPARED, ManyNames, Prepared
 from kshim.coordination.groups.refusals import DeleteGroup, DescribeGroup, GroupRequest, StableOffsetFetch
 from kshim.coordination.groups.seen import SeenGroup
 from kshim.coordination.groups.steering_requests import ExpireMember, FenceMember, ForceRebalance
@@ -110,11 +111,19 @@ class Groups(Protocol):
         request: ConsumerGroupHeartbeatRequest,
         visible: Visible,
         patience: Patience,
-        names: frozenset[str] | None = None,
+        prepared: Prepared = UNPREPARED,
     ) -> Answer[ConsumerGroupHeartbeatResponse]:
         """Answer the heartbeat of a member of a group of the consumer protocol. visible: returns those of
-        some topics that the sender may see. names: the topics that it names, if they were prepared.
+        some topics that the sender may see.
         """
+        ...
+
+    def large_subscriptions(self, group_id: str) -> list[bytes]:
+        """The metadata to read aside before a consumer member joins a classic group; see `upgrade`."""
+        ...
+
+    def latest_large_set(self, group_id: str) -> ManyNames | None:
+        """Of the sets of many topics that members of a consumer group name, the one that came last."""
         ...
 
     def list_groups(self, context: RequestContext, request: ListGroupsRequest) -> ListGroupsResponse:

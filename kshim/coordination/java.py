@@ -27,9 +27,8 @@ def string_hash(text: str) -> int:
     """Java's `String.hashCode`, computed from UTF-16 units, as an unsigned 32-bit number."""
     units = array("H")
     units.frombytes(text.encode(UTF_16, "surrogatepass"))
-    code, first = 0, len(units) % BLOCK
-    for unit in units[:first]:
-        code = (31 * code + unit) & MASK
+    first = len(units) % BLOCK
+    code: int = sum(map(mul, units[:first], _POWERS[BLOCK - first :])) & MASK
     for start in range(first, len(units), BLOCK):
         code = (code * _BLOCK_POWER + sum(map(mul, units[start : start + BLOCK], _POWERS))) & MASK
     return code

@@ -122,7 +122,7 @@ class TopicPartition:
 
 @message(versions=range(1), flexible=0)
 class ConsumerGroupTargetAssignmentMemberValue:
-    topic_partitions: tuple[TopicPartition, ...] = field(array(TopicPartition))
+    topic_partitions: Sequence[TopicPartition] = field(array(TopicPartition))
 
 
 @message(versions=range(1), flexible=None)

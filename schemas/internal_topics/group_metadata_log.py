@@ -12,8 +12,7 @@ written in v3 and offsets in v4. An offset with an expire_timestamp is written i
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Final, overload
+from typing import Any, Final, NamedTuple, overload
 from uuid import UUID
 
 from schemas import compiled
@@ -92,8 +91,7 @@ class GroupMetadataValue:
     members: tuple[MemberMetadata, ...] = field(array(MemberMetadata))
 
 
-@dataclass(frozen=True, slots=True)
-class UnknownKey:
+class UnknownKey(NamedTuple):
     """A key of another kind: the kind's number, and the bytes after it."""
 
     kind: int

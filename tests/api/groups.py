@@ -28,7 +28,7 @@ class Groups:
         partitions = broker.cluster.group_metadata_topic.partitions
         journal = LogJournal(broker.log, [partition.partition_no for partition in partitions])
         topics = ClusterTopics(broker.cluster)
-        configs = ValuesOfGroups(broker.cluster.group_values)
+        configs = ValuesOfGroups(broker.cluster.group_values, broker.node_id)
         coordinator = new_coordinator(broker.config, len(partitions), topics=topics, configs=configs)
         self.runtime = GroupRuntime(coordinator, journal, broker.clock)
         self.runtime.start()

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from kshim.api.create_partitions import create_partitions
 from kshim.api.update_features import update_features
 from kshim.cluster.features import UpgradeType
 from kshim.coordination.group_runtime import new_uuid_text
@@ -13,6 +14,7 @@ from schemas.error_code import ErrorCode
 from schemas.messages.api_versions import ApiVersionsRequest
 from schemas.messages.consumer_group_describe import ConsumerGroupDescribeRequest
 from schemas.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
+from schemas.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
 from schemas.messages.list_groups import ListGroupsRequest
 from schemas.messages.update_features import FeatureUpdateKey, UpdateFeaturesRequest
 from tests.api.groups import Groups
@@ -69,6 +71,24 @@ class TestHeartbeats:
         create(groups.broker, "later", 1)
         advance(groups.broker)
         assert groups.ask(staying(2)).assignment is not None
+
+    def test_changes_that_are_together_larger_than_a_batch_of_clients_may_be(self) -> None:
+        """D-large-group-changes: only a member whose names are too large is refused."""
+        groups = Groups(message_max_bytes=1_000)
+        create(groups.broker, "t", 1)
+        assert groups.ask(joining()).error_code == 0
+        topics = (CreatePartitionsTopic(name="t", count=500, assignments=None),)
+        ask(create_partitions, groups.broker, CreatePartitionsRequest(topics=topics, timeout_ms=1_000), 3)
+        advance(groups.broker)
+        answer = groups.ask(staying(2))
+        (assigned,) = answer.assignment.topic_partitions
+        assert (answer.error_code, answer.member_epoch, len(assigned.partitions)) == (0, 3, 500)
+
+        names = tuple(f"{number:050}" for number in range(40))
+        refused = groups.ask(joining("n", subscribed_topic_names=names))
+        assert (refused.error_code, refused.error_message) == (ErrorCode.UNKNOWN_SERVER_ERROR, None)
+        described = describe(groups, "g")[0]
+        assert (described.group_epoch, [each.member_id for each in described.members]) == (3, ["m"])
 
     def test_15_expressions(self, groups: Groups) -> None:
         request = joining(subscribed_topic_names=None, subscribed_topic_regex="(")

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import pytest
 
 from kshim.answering import Broker
 from kshim.api.list_config_resources import list_config_resources
+from kshim.coordination.group_configs import ValuesOfGroups
 from schemas.error_code import ErrorCode
 from schemas.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from schemas.messages.list_config_resources import ListConfigResourcesRequest
@@ -204,24 +206,35 @@ class TestValues:
     def test_out_of_the_bounds_of_a_later_start(self) -> None:
         broker = new_broker(**LOW)
         assert set_configs(broker, "g", configs={SESSION: "7000", INTERVAL: "2000"}) == DONE
-        assert broker.cluster.group_values("g")[:2] == (7_000, 2_000)
+        assert broker.cluster.group_values("g", 1)[:2] == (7_000, 2_000)
 
         class Again:
             log, metadata = broker.log, broker.cluster._metadata
 
         later = new_broker(Again())
-        assert later.cluster.group_values("g")[:2] == (45_000, 5_000)
+        assert later.cluster.group_values("g", 1)[:2] == (45_000, 5_000)
         assert value(later, GROUP, "g", SESSION) == ("7000", OF_GROUP)
         message = f"{INTERVAL} must be in the range 5000 to 15000 inclusive."
         other = {"share.session.timeout.ms": "50000"}
         assert set_configs(later, "g", configs=other) == [(ErrorCode.INVALID_CONFIG, message)]
 
     def test_a_broker_s_interval_that_is_set_at_run_time(self, broker: Broker) -> None:
-        assert broker.cluster.group_values("g").assignment_interval_ms == 0
+        assert broker.cluster.group_values("g", 1).assignment_interval_ms == 0
         assert alter(broker, (BROKER, "", [("group.consumer.assignment.interval.ms", SET, "2000")])) == DONE
-        assert broker.cluster.group_values("g").assignment_interval_ms == 2_000
+        assert broker.cluster.group_values("g", 1).assignment_interval_ms == 2_000
         assert set_configs(broker, "g", configs={ASSIGNMENT: "500"}) == DONE
-        assert broker.cluster.group_values("g").assignment_interval_ms == 500
+        assert broker.cluster.group_values("g", 1).assignment_interval_ms == 500
+
+    def test_a_broker_s_own_interval_acts_on_the_groups_that_it_coordinates(self) -> None:
+        broker = new_broker(brokers=2)
+        name = "group.consumer.assignment.interval.ms"
+        assert alter(dataclasses.replace(broker, node_id=2), (BROKER, "2", [(name, SET, "3000")])) == DONE
+        configs = ValuesOfGroups(broker.cluster.group_values, 1)
+        assert [configs.at(node).assignment_interval_ms("g") for node in (1, 2)] == [0, 3_000]
+        assert set_configs(broker, "g", configs={SESSION: "46000"}) == DONE
+        assert [configs.at(node).assignment_interval_ms("g") for node in (1, 2)] == [0, 3_000]
+        assert set_configs(broker, "g", configs={ASSIGNMENT: "500"}) == DONE
+        assert [configs.at(node).assignment_interval_ms("g") for node in (1, 2)] == [500, 500]
 
 
 def test_40_members_get_the_group_s_interval_with_their_next_answer() -> None:

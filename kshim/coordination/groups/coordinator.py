@@ -16,7 +16,9 @@ from kshim.coordination.decision import Caller, Decision, GroupRecord, Reply
 from kshim.coordination.fencing import ProducerIdAndEpoch
 from kshim.coordination.groups import shard_offsets
 from kshim.coordination.groups.consumer.environment import Environment, SameConfigs
+from kshim.coordination.groups.consumer.topic_names import ManyNames
 from kshim.coordination.groups.consumer.topics import NoTopics
+from kshim.coordination.groups.consumer.upgrade import large_subscriptions
 from kshim.coordination.groups.draft import Surroundings
 from kshim.coordination.groups.offsets import no_id
 from kshim.coordination.groups.operations import OPERATIONS
@@ -120,7 +122,8 @@ class Coordinator:
 
     def begin_load(self, shard: int, node_id: int = 0) -> None:
         """Begin to load `shard` for the broker `node_id`; it is empty, and refuses requests until loaded."""
-        self._shards[shard] = Shard(shard, node_id, self._surroundings, self._environment)
+        environment = self._environment._replace(configs=self._environment.configs.at(node_id))
+        self._shards[shard] = Shard(shard, node_id, self._surroundings, environment)
 
     def load(
         self, shard: int, records: Iterable[tuple[bytes, bytes | None]], producer: ProducerIdAndEpoch | None
@@ -202,6 +205,18 @@ class Coordinator:
         shard = self._shards.get(self.shard_for(group_id))
         return None if shard is None else shard.waits_for(group_id)
 
+    def large_subscriptions(self, group_id: str) -> list[bytes]:
+        """See `upgrade.large_subscriptions`; nothing for a group that is not a classic one."""
+        shard = self._shards.get(self.shard_for(group_id))
+        classic = None if shard is None or shard.is_loading else shard.groups.get(group_id)
+        return [] if classic is None else large_subscriptions(classic)
+
+    def latest_large_set(self, group_id: str) -> ManyNames | None:
+        """Of the sets of many topics that members of a consumer group name, the one that came last."""
+        shard = self._shards.get(self.shard_for(group_id))
+        group = None if shard is None or shard.is_loading else shard.consumer.groups.get(group_id)
+        return None if group is None else group.subscriptions.latest_large_set()
+
     def topic_changed(self, topic: str, change: str, now_ms: int) -> None:
         """Note how a topic has changed, in words: the leaders of classic groups that consume it will join
         again. Consumer groups get a new target, as soon as `advance` is called.
@@ -210,6 +225,14 @@ class Coordinator:
         for shard in self._shards.values():
             if not shard.is_loading:
                 shard.topic_changed(topic, now_ms)
+
+    def topics_created(self, now_ms: int) -> None:
+        """Make consumer groups search for new topics that their regular expressions match, as soon as
+        `advance` is called.
+        """
+        for shard in self._shards.values():
+            if not shard.is_loading:
+                shard.topics_created(now_ms)
 
     def group_configs_changed(self, group_ids: Iterable[str], now_ms: int) -> None:
         """Make members of consumer groups learn of new configs, as soon as `advance` is called."""

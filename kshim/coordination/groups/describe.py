@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from kshim.coordination.groups.classic_group import ClassicGroup
+from kshim.coordination.groups.member import Member
 from kshim.coordination.groups.states import State
 from schemas.error_code import ErrorCode
 from schemas.messages.describe_groups import DescribedGroup, DescribedGroupMember
@@ -26,17 +27,19 @@ def describe(group: ClassicGroup) -> DescribedGroup:
         group_state=group.state,
         protocol_type=group.protocol_type or "",
         protocol_data=(group.protocol_name or "") if stable else "",
-        members=tuple(
-            DescribedGroupMember(
-                member_id=member.member_id,
-                group_instance_id=member.group_instance_id,
-                client_id=member.client_id,
-                client_host=member.client_host,
-                member_metadata=member.metadata(group.protocol_name) if stable else b"",
-                member_assignment=member.assignment,
-            )
-            for member in group.members.values()
-        ),
+        members=tuple(_member(group, member, stable=stable) for member in group.members.values()),
+    )
+
+
+def _member(group: ClassicGroup, member: Member, *, stable: bool) -> DescribedGroupMember:
+    client_id, client_host = member.described_client
+    return DescribedGroupMember(
+        member_id=member.member_id,
+        group_instance_id=member.group_instance_id,
+        client_id=client_id,
+        client_host=client_host,
+        member_metadata=member.metadata(group.protocol_name) if stable else b"",
+        member_assignment=member.assignment,
     )
 
 

@@ -18,6 +18,7 @@ class Member:
     member_id: str
     group_instance_id: str | None
     client_id: str
+    """The id of the client that is the member now."""
     client_host: str
     session_timeout_ms: int
     rebalance_timeout_ms: int
@@ -35,6 +36,10 @@ class Member:
     """The token of its parked Heartbeat, if there is one."""
     heartbeat_at_ms: int | None = None
     """When its last heartbeat of a kind that may be parked came; None before the generation's first one."""
+    first_client: tuple[str, str] | None = None
+    """The id and host of the client that was the first one with this group instance id, if another has taken
+    its place. Apache Kafka stores and describes that one.
+    """
     timer: TimerKey = field(init=False)
     heartbeat_timer: TimerKey = field(init=False)
 
@@ -48,6 +53,16 @@ class Member:
         self.member_id = member_id
         self.timer = TimerKey(TimerKind.MEMBER, self.group_id, member_id)
         self.heartbeat_timer = TimerKey(TimerKind.HEARTBEAT, self.group_id, member_id)
+
+    def is_now(self, client_id: str, client_host: str) -> None:
+        """Note that another client is the member from now on."""
+        self.first_client = self.described_client
+        self.client_id, self.client_host = client_id, client_host
+
+    @property
+    def described_client(self) -> tuple[str, str]:
+        """The client id and host that DescribeGroups and the group's record have."""
+        return self.first_client or (self.client_id, self.client_host)
 
     @property
     def is_static(self) -> bool:
@@ -67,11 +82,12 @@ class Member:
 
     def to_metadata(self, protocol_name: str | None) -> MemberMetadata:
         """The member's entry in the group's record."""
+        client_id, client_host = self.described_client
         return MemberMetadata(
             member_id=self.member_id,
             group_instance_id=self.group_instance_id,
-            client_id=self.client_id,
-            client_host=self.client_host,
+            client_id=client_id,
+            client_host=client_host,
             rebalance_timeout=self.rebalance_timeout_ms,
             session_timeout=self.session_timeout_ms,
             subscription=self.metadata(protocol_name),

@@ -8,7 +8,7 @@ from kshim.coordination.groups.classic_group import ClassicGroup
 from kshim.coordination.groups.rebalance import SHORTEST_DELAY_MS
 from kshim.coordination.groups.timers import AnyTimer, TimerKey, TimerKind, Timers
 
-_ANSWERS = frozenset((TimerKind.HEARTBEAT, TimerKind.WAIT, TimerKind.REGEX, TimerKind.TARGET))
+_ANSWERS = frozenset((TimerKind.HEARTBEAT, TimerKind.WAIT, TimerKind.REGEX, TimerKind.TARGET, TimerKind.LOOK))
 """Timers of what clients get an answer from."""
 
 

@@ -13,7 +13,7 @@ from sys import getsizeof
 from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol
 
 from kshim.coordination.groups.texts import joined
-from kshim.coordination.groups.trigger import Gone, Trigger
+from kshim.coordination.groups.trigger import Gone, LastContact, Trigger
 
 if TYPE_CHECKING:
     from kshim.coordination.groups.member import Member
@@ -63,6 +63,16 @@ class Who(NamedTuple):
 
 
 @dataclass(slots=True)
+class Departure:
+    """How a member ceased to be one, and what its connection was like then."""
+
+    gone: Gone | None = None
+    gone_ms: int = NEVER_MS
+    contact: LastContact | None = None
+    """None if the connection is not known."""
+
+
+@dataclass(slots=True)
 class Part:
     """One member's part in a rebalance. Times are the coordinator's; NEVER_MS: the event has not happened."""
 
@@ -88,6 +98,10 @@ class Part:
     gone_ms: int = NEVER_MS
     heard_ms: int = NEVER_MS
     """When its last request restarted its session; only if that session has expired."""
+    departure: Departure | None = None
+    """The last news of the connection of a member that is gone. It may change for some seconds after the
+    rebalance is reported: only then does a connection that stays open mean something.
+    """
 
     @property
     def size(self) -> int:
@@ -209,6 +223,8 @@ class Rebalance:
     join and sync. `notified_ms` is when a member was asked to give up partitions, or got others; `joined_ms`
     is when it had given them up, if it had to.
     """
+    came_back: Departure | None = None
+    """How the same client ceased to be a member before, if a member that joined set the rebalance off."""
     kind: ClassVar = "rebalance"
 
     def part(self, member: Member) -> Part:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 NEW_MEMBER_JOIN_TIMEOUT_MS = 300_000
 """How long a new member's first JoinGroup may stay parked before the member is removed; Kafka's constant."""
@@ -20,8 +20,7 @@ class MigrationPolicy(StrEnum):
     DISABLED = "disabled"
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
+class Settings(NamedTuple):
     """Limits and delays of the groups of one coordinator; defaults are Apache Kafka's."""
 
     group_min_session_timeout_ms: int = 6_000

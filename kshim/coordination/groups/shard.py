@@ -20,10 +20,10 @@ from kshim.coordination.groups.expiry import expire
 from kshim.coordination.groups.hard_state import HardState
 from kshim.coordination.groups.heartbeat import heartbeat, heartbeat_that_waits
 from kshim.coordination.groups.join_group import join_group, refuse_join
+from kshim.coordination.groups.leading import begin_to_lead, give_up
 from kshim.coordination.groups.leave_group import leave_group, unknown_members
-from kshim.coordination.groups.parked import HEARTBEATS, answer_heartbeats, refuse_sync, release_heartbeat
+from kshim.coordination.groups.parked import HEARTBEATS, release_heartbeat
 from kshim.coordination.groups.pending_offsets import Partition
-from kshim.coordination.groups.recording import gives_way
 from kshim.coordination.groups.refusals import DeleteGroup, DescribeGroup, WaitingHeartbeat
 from kshim.coordination.groups.seen import SeenGroup, see
 from kshim.coordination.groups.states import ANSWERS, State
@@ -33,17 +33,13 @@ from kshim.coordination.groups.steering_requests import ExpireMember, FenceMembe
 from kshim.coordination.groups.stored_records import StoredRecords
 from kshim.coordination.groups.sync_group import sync_group
 from kshim.coordination.groups.timers import OF_CONSUMER_GROUPS, AnyTimer, ShardTimer, TimerKind
-from kshim.coordination.groups.trigger import Trigger
 from kshim.coordination.groups.waiting import WaitsFor, waits_for
 from schemas.api_key import ApiKey
 from schemas.error_code import ErrorCode
-from schemas.internal_topics.group_metadata_log import (
-    GroupMetadataKey,
-    GroupMetadataValue,
-)
+from schemas.internal_topics.group_metadata_log import GroupMetadataKey, GroupMetadataValue
 from schemas.messages.delete_groups import DeletableGroupResult
 from schemas.messages.heartbeat import HeartbeatRequest
-from schemas.messages.join_group import JoinGroupRequest, JoinGroupResponse
+from schemas.messages.join_group import JoinGroupRequest
 from schemas.messages.leave_group import LeaveGroupRequest
 from schemas.messages.list_groups import ListedGroup, ListGroupsRequest
 from schemas.messages.sync_group import SyncGroupRequest, SyncGroupResponse
@@ -109,9 +105,7 @@ class Shard:
                 yield
 
     def finish_load(self, now_ms: int) -> Decision:
-        """Serve the groups from now on: each member gets a session; a group above `group.max.size`
-        rebalances, and so does one whose members had not joined yet since it was downgraded.
-        """
+        """Serve the groups from now on; see `leading`."""
         draft = Draft(self.number, self.surroundings, now_ms)
         for _ in self.revive():
             pass
@@ -125,33 +119,16 @@ class Shard:
             group = self.groups.get(group_id)
             if group is None:
                 group = self.groups[group_id] = ClassicGroup(group_id, now_ms)
-            if group.members:
-                group.loaded_ms = now_ms
-            for member in group.members.values():
-                draft.restart_session(member)
-            if len(group.members) > draft.settings.group_max_size:
-                rebalance.prepare_rebalance(draft, group, Trigger.GROUP_TOO_LARGE, [])
-            elif group.members and self.hard_state.groups[group_id].leader is None:
-                rebalance.prepare_rebalance(draft, group, Trigger.PROTOCOL_CHANGED, [])
+            begin_to_lead(draft, group, self.hard_state.groups.get(group_id))
         return draft.decision()
 
     def unload(self, now_ms: int) -> Decision:
-        """Give up the groups: cancel their timers, and answer their parked requests NOT_COORDINATOR."""
+        """Give up the groups; see `leading`."""
         draft = Draft(self.number, self.surroundings, now_ms)
         draft.timers.cancel(self._timer)
         self.consumer.unload(draft)
         for group in self.groups.values():
-            draft.cancel_all(group)
-            for member in group.members.values():
-                if member.parked_join is not None:
-                    refusal = JoinGroupResponse(
-                        error_code=ErrorCode.NOT_COORDINATOR, member_id=member.member_id
-                    )
-                    draft.reply(member.parked_join, refusal)
-                refuse_sync(draft, member, ErrorCode.NOT_COORDINATOR)
-            answer_heartbeats(draft, group, ErrorCode.NOT_COORDINATOR)
-            gives_way(draft, group)
-            group.transition_to(State.DEAD, now_ms)
+            give_up(draft, group)
         self.groups.clear()
         return draft.decision()
 
@@ -286,6 +263,10 @@ class Shard:
     def topic_changed(self, topic: str, now_ms: int) -> None:
         """See `ConsumerShard.topic_changed`."""
         self.consumer.topic_changed(Draft(self.number, self.surroundings, now_ms), topic)
+
+    def topics_created(self, now_ms: int) -> None:
+        """See `ConsumerShard.topics_created`."""
+        self.consumer.topics_created(Draft(self.number, self.surroundings, now_ms))
 
     def configs_changed(self, group_id: str, now_ms: int) -> None:
         """See `ConsumerShard.configs_changed`."""

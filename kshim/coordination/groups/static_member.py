@@ -43,6 +43,7 @@ def replace(
         draft.report(TwoHolders(group.group_id, before, after))
     else:
         group.replaced.add(before, after)
+    member.is_now(caller.client_id, caller.client_host)
     update_member(draft, group, member, caller, request, protocols)
     if (
         group.state is State.STABLE

@@ -43,6 +43,8 @@ class TimerKind(IntEnum):
     """The computation of a consumer group's target."""
     WAIT = 10
     """The answer to a parked heartbeat of a consumer group's member."""
+    LOOK = 11
+    """A look at members of a consumer group that may have to hear something."""
 
 
 OF_CONSUMER_GROUPS = frozenset(kind for kind in TimerKind if kind >= TimerKind.SESSION)

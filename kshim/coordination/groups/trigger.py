@@ -53,3 +53,15 @@ class Gone(StrEnum):
     """Another client came with its group instance id."""
     REFUSED = "refused"
     """It joined again when group.max.size members had joined already."""
+
+
+class LastContact(StrEnum):
+    """The state of a member's connection when it had ceased to be a member."""
+
+    OPEN = "open"
+    CLOSED = "closed"
+    """Its client had closed the connection; the system does so, too, for a process that is killed."""
+    LOST = "lost"
+    """Its host did not answer any more."""
+    ENDED = "ended"
+    """The server had closed it."""

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
+class Settings(NamedTuple):
     """Limits and intervals of one coordinator; defaults are Apache Kafka's."""
 
     transaction_max_timeout_ms: int = 900_000

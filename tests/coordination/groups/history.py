@@ -104,7 +104,7 @@ class History:
     """One coordinator from its first moment on, which leads all its shards."""
 
     def __init__(self, *, partitions: int = 2, **settings: int) -> None:
-        self.settings = replace(Settings(group_initial_rebalance_delay_ms=DELAY_MS), **settings)
+        self.settings = Settings(group_initial_rebalance_delay_ms=DELAY_MS)._replace(**settings)
         self.partitions = partitions
         self.now_ms = START_MS
         self.topic_ids: dict[str, TopicId] = {}

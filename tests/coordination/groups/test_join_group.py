@@ -1,7 +1,5 @@
 """Which clients may join, under which id, and what that does to the group."""
 
-from dataclasses import replace
-
 import pytest
 
 from kshim.coordination.decision import Caller, Reply
@@ -385,7 +383,7 @@ class TestMaxSize:
         """[24]"""
         history = History()
         clients = history.stable(12, session_timeout_ms=60_000)
-        history.settings = replace(history.settings, group_max_size=10)
+        history.settings = history.settings._replace(group_max_size=10)
         history.restart()
         tokens = [client.join() for client in clients]
         errors = [client.error(token) for client, token in zip(clients, tokens, strict=True)]

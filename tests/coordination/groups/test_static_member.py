@@ -2,6 +2,7 @@
 
 import pytest
 
+from kshim.coordination.groups.describe import describe
 from kshim.coordination.groups.states import State
 from schemas.error_code import ErrorCode
 from schemas.messages.join_group import JoinGroupResponse, JoinGroupResponseMember
@@ -346,3 +347,16 @@ class TestSilence:
         assert silent.member_id not in history.group().members
         assert "instance-1" not in history.group().static_members
         assert silent.heartbeat() == UNKNOWN
+
+
+def test_people_see_the_client_that_is_the_member_now_and_requests_the_first_one(history: History) -> None:
+    """DescribeGroups and the record have the first client, as in Apache Kafka."""
+    (first,) = history.stable(1, static=True)
+    second = history.client(group_instance_id="i", client_id="second", protocols=first.protocols)
+    second.group_instance_id = first.group_instance_id
+    second.join()
+    (member,) = history.group().members.values()
+    assert (member.client_id, member.described_client[0]) == ("second", "client")
+    (described,) = describe(history.group()).members
+    assert (described.member_id, described.client_id) == (second.member_id, "client")
+    assert member.to_metadata("range").client_id == "client"

@@ -64,6 +64,8 @@ class Checks:
                 member = group.members.get(client.member_id)
                 if member is None or client.epoch <= 0 or member.epoch == GOES_AWAY:
                     continue
+                if client.is_joining and member.previous_epoch == 0:
+                    continue  # its session had ended, and it does not know yet that it is a new member
                 if client.epoch > member.epoch:  # a crash loses a classic generation before its SyncGroup
                     may_go_back = client.profile.is_classic and self._loads > 1
                     assert may_go_back, f"{client.name}: epoch {client.epoch} goes back: {member}"

@@ -71,6 +71,11 @@ class Client:
         self.awaits_sync = False
         """True for a classic member from its JoinGroup's answer to its SyncGroup's."""
 
+    @property
+    def is_joining(self) -> bool:
+        """True for a classic member that has sent a JoinGroup, or is to."""
+        return False
+
     def wake_in(self, delay_ms: int) -> None:
         if self._wake is not None:
             self._wake.cancel()
@@ -246,6 +251,10 @@ class ClassicClient(Client):
         """True if it knows another member as the leader."""
         self._plan: tuple[SyncGroupRequestAssignment, ...] = ()
 
+    @property
+    def is_joining(self) -> bool:
+        return self._joins
+
     def lose_answer(self) -> None:
         self._joins = self._joins or self.awaits_sync
         super().lose_answer()
@@ -262,6 +271,7 @@ class ClassicClient(Client):
         }
         topics_changed = self.planned_for is not None and self.planned_for != self.partitions()
         if self._joins or (topics_changed and not self.awaits_sync):
+            self._joins = True
             if not (self.profile.is_cooperative and self._is_assigned):
                 self.owned = frozenset()
             self._named = self.names

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from kshim.coordination.groups.consumer import computing, releasing
 from tests.simulation.consumer_groups.run import run
 from tests.simulation.outcome import total
 
@@ -31,6 +32,14 @@ def test_histories_reach_the_rare_cases() -> None:
 @pytest.mark.parametrize(("seed", "commits"), ONCE_FAILED)
 def test_seeds_that_once_failed(seed: int, commits: bool) -> None:
     run(seed, commits=commits).check()
+
+
+def test_targets_in_slices(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each step of a target is a slice, and one member is looked at a time."""
+    monkeypatch.setattr(computing, "MOST_STEPS", 1)
+    monkeypatch.setattr(releasing, "MOST_WORK", 1)
+    for seed in range(100):
+        run(seed).check()
 
 
 def test_a_seed_is_a_whole_history() -> None:

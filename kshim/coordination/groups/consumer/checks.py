@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from kshim.coordination.groups.consumer.member import GOES_AWAY, JOINS, LEAVES
 from kshim.coordination.groups.consumer.refused import Refused
@@ -12,6 +13,8 @@ from schemas.primitives import can_be_written
 
 FIRST_VERSION_WITH_OWN_ID = 1
 """From this version on the client makes the member id (KIP-1082)."""
+
+_BLANKS: Final = "".join(map(chr, range(ord(" ") + 1)))
 
 
 def check_heartbeat(
@@ -25,6 +28,8 @@ def check_heartbeat(
 
     are_names_checked: True if it is known that the names of the topics can be written.
     """
+    if _is_quiet(request):
+        return
     fault = _fault(request, version)
     if fault is not None:
         raise Refused(ErrorCode.INVALID_REQUEST, fault)
@@ -37,6 +42,31 @@ def check_heartbeat(
     names = () if are_names_checked else request.subscribed_topic_names or ()
     if not all(map(can_be_written, (*_texts(request), *names))):
         raise Refused(ErrorCode.UNKNOWN_SERVER_ERROR)
+
+
+def says_nothing(request: ConsumerGroupHeartbeatRequest) -> bool:
+    """True for a heartbeat that only says that its sender lives: nearly all do."""
+    return (
+        request.topic_partitions is None
+        and request.subscribed_topic_names is None
+        and request.rebalance_timeout_ms == -1
+        and request.subscribed_topic_regex is None
+        and request.instance_id is None
+        and request.rack_id is None
+        and request.server_assignor is None
+    )
+
+
+def _is_quiet(request: ConsumerGroupHeartbeatRequest) -> bool:
+    """True for a heartbeat that passes all checks, found at once: a member that stays, and says nothing."""
+    return (
+        request.member_epoch > JOINS
+        and request.member_id[:1] > " "
+        and request.group_id[:1] > " "
+        and says_nothing(request)
+        and can_be_written(request.member_id)
+        and can_be_written(request.group_id)
+    )
 
 
 def _fault(request: ConsumerGroupHeartbeatRequest, version: int) -> str | None:
@@ -69,7 +99,7 @@ def _fault_in_join(request: ConsumerGroupHeartbeatRequest) -> str | None:
 
 def _is_blank(text: str) -> bool:
     """True if nothing is left after Java's `trim`, which removes spaces and control characters."""
-    return all(character <= " " for character in text)
+    return text[:1] <= " " and not text.strip(_BLANKS)
 
 
 def _texts(request: ConsumerGroupHeartbeatRequest) -> tuple[str, ...]:

@@ -19,6 +19,7 @@ from kshim.coordination.groups.consumer.heartbeat import subscribe
 from kshim.coordination.groups.consumer.member import Member, MemberState
 from kshim.coordination.groups.consumer.membership import (
     check_holder,
+    check_names,
     check_room,
     known_member,
     successor,
@@ -57,7 +58,9 @@ def join(it: Writing, caller: Caller, request: JoinGroupRequest) -> JoinGroupRes
         return JoinGroupResponse(error_code=ErrorCode.MEMBER_ID_REQUIRED, member_id=member_id)
     old, holder = _find(it.group, member_id, request, is_new)
     subscription = _subscription(request)
-    new = _merged(old, caller, request, subscription)
+    names = topic_names(subscription.topics)
+    check_names(it, names)
+    new = _merged(old, caller, request, subscription.rack_id, names)
     if holder is not None:
         take_place(it, holder, old)
     reached, generation = _step(it, old, new, holder, _owned(it, subscription))
@@ -159,19 +162,15 @@ def _find(group: ConsumerGroup, member_id: str, request: JoinGroupRequest, is_ne
 
 
 def _merged(
-    old: Member, caller: Caller, request: JoinGroupRequest, subscription: ConsumerProtocolSubscription
+    old: Member, caller: Caller, request: JoinGroupRequest, rack_id: str | None, names: frozenset[str]
 ) -> Member:
-    instance_id, rack_id, timeout_ms = (
-        request.group_instance_id,
-        subscription.rack_id,
-        request.rebalance_timeout_ms,
-    )
+    instance_id, timeout_ms = request.group_instance_id, request.rebalance_timeout_ms
     return replace(
         old,
         instance_id=old.instance_id if instance_id is None else instance_id,
         rack_id=old.rack_id if rack_id is None else rack_id,
         rebalance_timeout_ms=old.rebalance_timeout_ms if timeout_ms == -1 else timeout_ms,
-        topic_names=topic_names(subscription.topics),
+        topic_names=names,
         regex="",
         client_id=caller.client_id,
         client_host=caller.client_host,

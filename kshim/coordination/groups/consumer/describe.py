@@ -1,9 +1,10 @@
-"""Describes consumer groups: ConsumerGroupDescribe (69)."""
+"""Describes and lists consumer groups: ConsumerGroupDescribe (69), ListGroups (16)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
+from kshim.coordination.groups.classic_group import CONSUMER
 from kshim.coordination.groups.consumer.group import ConsumerGroup
 from kshim.coordination.groups.consumer.member import Member
 from kshim.coordination.groups.consumer.partitions import Assignment as Partitions
@@ -16,7 +17,9 @@ from schemas.messages.consumer_group_describe import (
     TopicPartitions,
 )
 from schemas.messages.consumer_group_describe import Member as DescribedMember
+from schemas.messages.list_groups import ListedGroup, ListGroupsRequest
 
+TYPE = "consumer"
 CLASSIC_MEMBER = 0
 CONSUMER_MEMBER = 1
 
@@ -33,6 +36,22 @@ def describe(group: ConsumerGroup, topics: Topics, assignors: Iterable[str]) -> 
             _described(member, group.target_of(member), topics) for member in group.members.values()
         ),
     )
+
+
+def list_groups(groups: Iterable[ConsumerGroup], request: ListGroupsRequest) -> Iterator[ListedGroup]:
+    """The groups that pass the request's filters; see `describe.list_groups` of classic groups."""
+    states = {state.strip().lower() for state in request.states_filter}
+    types = {type_.lower() for type_ in request.types_filter}
+    if types and TYPE not in types:
+        return
+    for group in groups:
+        if not states or group.state.lower() in states:
+            yield ListedGroup(
+                group_id=group.group_id,
+                protocol_type=CONSUMER,
+                group_state=group.state,
+                group_type=TYPE,
+            )
 
 
 def _described(member: Member, target: Partitions, topics: Topics) -> DescribedMember:

@@ -20,6 +20,9 @@ def all_visible(topics: Collection[str]) -> Collection[str]:
 class GroupConfigs(Protocol):
     """Settings that may differ from group to group. They are looked up whenever they are needed."""
 
+    def at(self, node_id: int) -> GroupConfigs:
+        """The settings of groups whose coordinator is broker `node_id`."""
+
     def session_timeout_ms(self, group_id: str) -> int:
         """After how long a silent member is removed."""
 
@@ -38,6 +41,10 @@ class SameConfigs:
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
+
+    def at(self, node_id: int) -> SameConfigs:
+        """See `GroupConfigs`."""
+        return self
 
     def session_timeout_ms(self, group_id: str) -> int:
         """See `GroupConfigs`."""

@@ -10,7 +10,8 @@ from collections import Counter
 from typing import NamedTuple
 
 from kshim.coordination.decision import Caller
-from kshim.coordination.groups.consumer.environment import Visible, all_visible
+from kshim.coordination.groups.consumer.computing import Computation
+from kshim.coordination.groups.consumer.environment import Visible
 from kshim.coordination.groups.consumer.member import Member, MemberState
 from kshim.coordination.groups.consumer.partition_epochs import PartitionEpochs
 from kshim.coordination.groups.consumer.partitions import NOTHING, Assignment
@@ -19,6 +20,7 @@ from kshim.coordination.groups.consumer.searching import Search
 from kshim.coordination.groups.consumer.states import GroupState
 from kshim.coordination.groups.consumer.subscriptions import Subscriptions, Watch
 from kshim.coordination.groups.rebalance_record import Rebalance
+from kshim.coordination.java import string_hash
 from schemas.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 
 FIRST_EPOCH = 1
@@ -39,6 +41,8 @@ class Parked(NamedTuple):
     visible: Visible
     """Returns those of some topics that its sender may see."""
     patience: Patience
+    until_ms: int
+    """When it is answered at the latest."""
 
 
 class ConsumerGroup:
@@ -48,20 +52,25 @@ class ConsumerGroup:
         "_settled",
         "assigned_ms",
         "assignment_epoch",
+        "computation",
         "epoch",
         "fenced",
         "group_id",
         "has_old_metadata",
+        "hash_codes",
         "members",
         "metadata_hash",
         "parked",
         "partition_epochs",
+        "quiet_until_ms",
         "rebalance",
         "refresh_at",
         "search",
+        "search_at_ms",
         "static_members",
         "subscriptions",
         "targets",
+        "to_look_at",
         "visible",
     )
 
@@ -74,6 +83,8 @@ class ConsumerGroup:
         """When the target was computed; 0 if it was not."""
         self.metadata_hash = 0
         self.members: dict[str, Member] = {}
+        self.hash_codes: dict[str, int] = {}
+        """The `string_hash` of each member's id, by which assignors sort."""
         self.static_members: dict[str, str] = {}
         """Member ids by instance id."""
         self.targets: dict[str, Assignment] = {}
@@ -89,10 +100,18 @@ class ConsumerGroup:
         """Soft: the members that an administrator fenced, by the id of the member now in their place."""
         self.parked: dict[str, Parked] = {}
         """Soft: the heartbeats whose answers wait, by member id."""
+        self.to_look_at: dict[str, None] = {}
+        """Soft: the members that may have to hear something, and were not looked at yet."""
+        self.quiet_until_ms = 0
+        """Soft: until then parked heartbeats are not answered with news, as a member has just left."""
         self.search: Search | None = None
         """Soft: the search for matches of its members' expressions that is under way."""
-        self.visible: Visible = all_visible
-        """Soft: the topics that the member may see whose heartbeat set off the next search for matches."""
+        self.search_at_ms = 0
+        """Soft: when the next search for matches may begin, if new topics are its cause."""
+        self.visible: Visible | None = None
+        """Soft: the topics that the member may see whose heartbeat came last; None after a load."""
+        self.computation: Computation | None = None
+        """Soft: the computation of a target that is under way; given up when another target is written."""
         self.rebalance: Rebalance | None = None
         """Soft: the record of the rebalance under way; see `recording`."""
         self._settled: Counter[int] = Counter()
@@ -135,12 +154,15 @@ class ConsumerGroup:
         old = self.members.get(member.member_id)
         self.partition_epochs.change(old, member)
         self.members[member.member_id] = member
+        if old is None:
+            self.hash_codes[member.member_id] = string_hash(member.member_id)
         self._note(old, member)
 
     def remove_member(self, member_id: str) -> None:
         """Remove a member, if it exists."""
         old = self.members.pop(member_id, None)
         if old is not None:
+            del self.hash_codes[member_id]
             self.fenced.pop(member_id, None)
             self.partition_epochs.change(old, None)
             self._note(old, None)

@@ -11,6 +11,7 @@ from kshim.coordination.groups.consumer.fencing import fence
 from kshim.coordination.groups.consumer.member import GOES_AWAY, JOINS, Member
 from kshim.coordination.groups.consumer.membership import (
     check_holder,
+    check_names,
     check_room,
     check_state,
     find_member,
@@ -68,7 +69,9 @@ def check(
     """
     if names is None and request.subscribed_topic_names is not None:
         names = topic_names(request.subscribed_topic_names)
-    _check_size(it, names)
+    if names is not None:
+        _check_size(it, names)
+        check_names(it, names)
     owned = _owned(request)
     member_id = request.member_id or it.environment.new_member_id()
     check_room(it, request.member_id, request.instance_id)
@@ -155,10 +158,9 @@ def leave(it: Writing, request: ConsumerGroupHeartbeatRequest) -> ConsumerGroupH
     return ConsumerGroupHeartbeatResponse(member_id=request.member_id, member_epoch=request.member_epoch)
 
 
-def _check_size(it: Writing, names: frozenset[str] | None) -> None:
+def _check_size(it: Writing, names: frozenset[str]) -> None:
     """Refuse a subscription whose record Kafka's log would not take."""
-    too_many = names is not None and len(names) > FEW_NAMES
-    if too_many and size_bytes(names or ()) > it.settings.message_max_bytes:
+    if len(names) > FEW_NAMES and size_bytes(names) > it.settings.message_max_bytes:
         raise Refused(ErrorCode.UNKNOWN_SERVER_ERROR)
 
 

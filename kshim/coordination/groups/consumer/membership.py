@@ -9,6 +9,7 @@ from kshim.coordination.groups.consumer.group import ConsumerGroup
 from kshim.coordination.groups.consumer.member import GOES_AWAY, JOINS, Member, MemberState
 from kshim.coordination.groups.consumer.reconciliation import Owned
 from kshim.coordination.groups.consumer.refused import Refused
+from kshim.coordination.groups.consumer.subscriptions import MOST_NAMES_BYTES
 from kshim.coordination.groups.consumer.writing import Writing
 from schemas.error_code import ErrorCode
 
@@ -30,6 +31,16 @@ def check_room(it: Writing, member_id: str, instance_id: str | None) -> None:
         raise Refused(
             ErrorCode.GROUP_MAX_SIZE_REACHED,
             f"The consumer group has reached its maximum capacity of {most} members.",
+        )
+
+
+def check_names(it: Writing, names: frozenset[str]) -> None:
+    """Refuse topics whose names would take too much memory, together with those that other members name."""
+    if not it.group.subscriptions.has_room(names):
+        raise Refused(
+            ErrorCode.GROUP_MAX_SIZE_REACHED,
+            f"The members of the consumer group name too many different topics: their names would take more "
+            f"than {MOST_NAMES_BYTES} bytes.",
         )
 
 

@@ -1,13 +1,23 @@
-"""Which offsets a member of a consumer group may commit and fetch, by its epoch."""
+"""Which offsets a member of a consumer group may commit and fetch, by its epoch; and which expire."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Iterator
 
 from kshim.coordination.groups.consumer.group import ConsumerGroup
 from kshim.coordination.groups.consumer.member import Member
+from kshim.coordination.groups.consumer.states import GroupState
+from kshim.coordination.groups.consumer.topics import Topics
+from kshim.coordination.groups.consumer.writing import Writing
+from kshim.coordination.groups.expiry import is_old, looked_at_of
+from kshim.coordination.groups.expiry_report import ExpiryReport
+from kshim.coordination.groups.offsets import NO_TIMESTAMP, Committed, too_long
+from kshim.coordination.groups.pending_offsets import Partition as NamedPartition
+from kshim.coordination.groups.settings import Settings
 from schemas.error_code import ErrorCode
-from schemas.internal_topics.group_metadata_log import TopicId
+from schemas.internal_topics.group_metadata_log import NO_ID, TopicId
+from schemas.messages.offset_commit import OffsetCommitRequest
+from schemas.messages.txn_offset_commit import TxnOffsetCommitRequest
 
 FIRST_VERSION_WITH_MEMBER_EPOCH = 9
 FIRST_TXN_VERSION_WITH_STALE_EPOCH = 6
@@ -67,6 +77,44 @@ def check_fetch(group: ConsumerGroup, member_id: str | None, epoch: int) -> Erro
     if member is None:
         return ErrorCode.UNKNOWN_MEMBER_ID
     return ErrorCode.NONE if epoch == member.epoch else _stale(member)
+
+
+def written(
+    settings: Settings, topics: Topics, request: OffsetCommitRequest | TxnOffsetCommitRequest
+) -> Iterator[Partition]:
+    """The partitions whose offsets would be written: those whose metadata is not too long."""
+    for topic in request.topics:
+        known = topics.named(topic.name)
+        topic_id = NO_ID if known is None else known.topic_id
+        for partition in topic.partitions:
+            if not too_long(partition.committed_metadata, settings.offset_metadata_max_bytes):
+                yield topic_id, partition.partition_index
+
+
+def expire(
+    it: Writing,
+    committed: Committed,
+    pending: Collection[NamedPartition],
+    partitions: Iterable[NamedPartition],
+) -> None:
+    """Like `expiry.expire`: offsets expire only for topics that nobody subscribes to, some time after they
+    were committed. An empty group expires with its last offset.
+    """
+    draft, group = it.draft, it.group
+    looked_at = looked_at_of(committed, pending, partitions)
+    retention_ms = draft.settings.offsets_retention_minutes * 60_000
+    expired = {
+        partition: value
+        for partition, value in looked_at.items()
+        if is_old(value, NO_TIMESTAMP, draft.now_ms, retention_ms) and partition[0] not in group.subscriptions
+    }
+    for topic, index in expired:
+        draft.forget_offset(group.group_id, topic, index)
+    is_deleted = group.state is GroupState.EMPTY and len(expired) == len(committed) and not pending
+    if is_deleted:
+        it.delete_group()
+    if expired or is_deleted:
+        draft.report(ExpiryReport(group.group_id, expired, is_deleted))
 
 
 def _check_epoch(member: Member, epoch: int, partitions: Iterable[Partition]) -> ErrorCode:

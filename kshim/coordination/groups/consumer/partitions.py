@@ -7,6 +7,7 @@ from types import MappingProxyType
 
 from schemas.internal_topics.consumer_group_log import TopicPartition, TopicPartitions
 from schemas.internal_topics.group_metadata_log import TopicId
+from schemas.mapped import Mapped
 
 Assignment = Mapping[TopicId, frozenset[int]]
 """Partitions by topic id. No topic has an empty set. Nobody changes an assignment once it is made."""
@@ -36,16 +37,25 @@ def joined(one: Held, other: Held) -> Held:
     return both
 
 
-def to_target(assignment: Assignment) -> tuple[TopicPartition, ...]:
-    """An assignment as the record of a target holds it."""
-    return tuple(
-        TopicPartition(topic_id=topic_id, partitions=tuple(sorted(partitions)))
-        for topic_id, partitions in assignment.items()
-    )
+class InTarget(Mapped[TopicPartition]):
+    """An assignment as the record of a target holds it. The parts are made while the record is written."""
+
+    __slots__ = ("assignment",)
+
+    def __init__(self, assignment: Assignment) -> None:
+        super().__init__(_in_target, tuple(assignment.items()))
+        self.assignment = assignment
+
+
+def _in_target(of_topic: tuple[TopicId, frozenset[int]]) -> TopicPartition:
+    topic_id, partitions = of_topic
+    return TopicPartition(topic_id=topic_id, partitions=tuple(sorted(partitions)))
 
 
 def from_target(stored: Iterable[TopicPartition]) -> Assignment:
     """The assignment in the record of a target."""
+    if isinstance(stored, InTarget):
+        return stored.assignment
     return {each.topic_id: frozenset(each.partitions) for each in stored}
 
 

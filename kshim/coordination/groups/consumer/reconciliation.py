@@ -107,8 +107,18 @@ def _compute(member: Member, step: Step, epoch: int) -> Member:
         if free:
             gained[topic_id] = free
     if revoking and _owns_some(revoking, step.owned):
-        state = MemberState.UNREVOKED_PARTITIONS
-        return replace(member.at_epoch(epoch), state=state, assigned=kept, revoking=revoking)
+        return _moved(member, epoch, MemberState.UNREVOKED_PARTITIONS, kept, revoking)
     state = MemberState.UNRELEASED_PARTITIONS if waits else MemberState.STABLE
-    assigned = joined(kept, gained) if gained else kept
-    return replace(member.at_epoch(step.epoch), state=state, assigned=assigned, revoking=HOLDS_NOTHING)
+    return _moved(member, step.epoch, state, joined(kept, gained) if gained else kept, HOLDS_NOTHING)
+
+
+def _moved(member: Member, epoch: int, state: MemberState, assigned: Held, revoking: Held) -> Member:
+    """The member in another epoch, by one `replace`: it is the dearest part of a step."""
+    return replace(
+        member,
+        epoch=epoch,
+        previous_epoch=member.epoch,
+        state=state,
+        assigned=assigned,
+        revoking=revoking,
+    )

@@ -22,7 +22,12 @@ from kshim.coordination.groups.trigger import Trigger
 from schemas.error_code import ErrorCode
 
 SHORTEST_REFRESH_MS = 10_000
-"""The topics are searched again after this long at the earliest, in ms."""
+"""A heartbeat without a new expression sets off another search after this long at the earliest, in ms."""
+
+PAUSE_MS = 100
+"""The pause between two searches for new topics, in ms, for each slice of a few ms that the first one took;
+at most SHORTEST_REFRESH_MS. So many topics that are created one by one do not set off a rebalance each, and
+searches leave most of the time to others."""
 
 MOST_MATCHES = 3_000
 """After so many matches are written the rest follows in another decision: they take about 10 ms."""
@@ -72,17 +77,34 @@ def maybe_search(it: Writing, before: Searched, is_new: bool, visible: Visible) 
     before: the group as the request found it. is_new: the request brings an expression that no member used.
     visible: the topics that the request's sender may see; others will not match.
     """
+    it.group.visible = visible
     used = it.group.subscriptions.regexes
     if not (is_new or before.has_any) or not used or it.is_armed(TimerKind.REGEX):
         return
-    since_ms = it.now_ms - before.last.timestamp_ms
-    if since_ms <= SHORTEST_REFRESH_MS:
+    if is_new or len(used) != before.resolved:
+        it.arm(TimerKind.REGEX, "", it.group.search_at_ms - it.now_ms)
         return
+    since_ms = it.now_ms - before.last.timestamp_ms
     has_new_topics = before.last.version < it.environment.topics.version()
     is_old = since_ms > it.settings.group_consumer_regex_refresh_interval_ms
-    if is_new or len(used) != before.resolved or has_new_topics or is_old:
-        it.group.visible = visible
+    if since_ms > SHORTEST_REFRESH_MS and (has_new_topics or is_old):
         it.arm(TimerKind.REGEX, "", 0)
+
+
+def search_new_topics(it: Writing) -> None:
+    """Search the topics for matches, if topics were created after the last search, or an expression was not
+    part of it.
+
+    Without a heartbeat since the shard was loaded nobody knows which topics the members may see. The first
+    heartbeat will set off the search.
+    """
+    group, known = it.group, it.group.subscriptions
+    if group.visible is None or group.search is not None or it.is_armed(TimerKind.REGEX):
+        return
+    is_complete = len(known.regexes) == len(known.resolved)
+    has_new_topics = known.last_resolved().version < it.environment.topics.version()
+    if not is_complete or (known.regexes and has_new_topics):
+        it.arm(TimerKind.REGEX, "", group.search_at_ms - it.now_ms)
 
 
 def go_on_searching(it: Writing) -> None:
@@ -91,7 +113,8 @@ def go_on_searching(it: Writing) -> None:
     """
     group, topics = it.group, it.environment.topics
     if group.search is None:
-        visible = group.visible(topics.names())
+        names = topics.names()
+        visible = names if group.visible is None else group.visible(names)
         regexes = tuple(group.subscriptions.regexes)
         group.search = Search(regexes, sorted(visible), topics.version(), it.now_ms)
     search = group.search
@@ -99,10 +122,12 @@ def go_on_searching(it: Writing) -> None:
         it.arm(TimerKind.REGEX, "", 0)
         return
     group.search = None
+    group.search_at_ms = it.now_ms + min(PAUSE_MS * search.slices, SHORTEST_REFRESH_MS)
     it.noted.cause = Cause(Trigger.REGEX_RESOLVED) if search.has_changes else None
     if search.is_used and bump_if_changed(it, search.has_changes):
         group.refresh_at = (it.now_ms + REFRESH_MS, group.epoch)
     assign_later(it)
+    search_new_topics(it)
 
 
 def _write_matches(it: Writing, search: Search) -> bool:

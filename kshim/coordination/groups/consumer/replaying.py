@@ -78,6 +78,7 @@ def _member_metadata(
 def _target_metadata(
     group: ConsumerGroup, _: object, value: ConsumerGroupTargetAssignmentMetadataValue | None
 ) -> None:
+    group.computation = None
     if value is not None:
         group.assignment_epoch, group.assigned_ms = value.assignment_epoch, value.assignment_timestamp
     elif group.targets:
@@ -94,6 +95,7 @@ def _target(
     if value is None:
         group.targets.pop(key.member_id, None)
     else:
+        group.computation = None  # it began with other targets
         group.targets[key.member_id] = from_target(value.topic_partitions)
 
 

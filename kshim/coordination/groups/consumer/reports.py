@@ -23,11 +23,19 @@ class MemberRefused:
     error: ErrorCode
     message: str
     """Kafka's message; empty if it has none."""
+    holder: Who | None = None
+    """The member that has the instance id for which this one is refused."""
     kind: ClassVar = "member refused"
 
     def __str__(self) -> str:
         why = f"{self.error.name}: {self.message}" if self.message else self.error.name
-        return f"group {self.group_id}: refused {named(self.who)}: {why}"
+        holder = ""
+        if self.holder is not None:
+            who = named(self.holder)
+            holder = (
+                f" That is {who}. Give each program a group.instance.id of its own, or end the other one."
+            )
+        return f"group {self.group_id}: refused {named(self.who)}: {why}{holder}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,4 +89,5 @@ def named(who: Who) -> str:
     """A member by the names that people know."""
     name = who.group_instance_id or who.client_id or who.member_id
     host = who.client_host.removeprefix("/")
-    return f"{name} (member {who.member_id or 'without an id'}, client at {host or 'an unknown address'})"
+    client = "client" if who.client_id in ("", name) else f"client {who.client_id}"
+    return f"{name} (member {who.member_id or 'without an id'}, {client} at {host or 'an unknown address'})"

@@ -6,6 +6,7 @@ from enum import Enum
 from typing import NamedTuple
 
 from kshim.coordination.groups.consumer.environment import Visible, all_visible
+from kshim.coordination.groups.consumer.topic_names import UNPREPARED, Prepared
 from schemas.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 
 
@@ -26,8 +27,7 @@ class MemberHeartbeat(NamedTuple):
     patience: Patience = Patience.NONE
     is_last: bool = True
     """False if another request follows on the connection: then the answer must not wait."""
-    names: frozenset[str] | None = None
-    """The topics that the request names, if they were prepared; see `topic_names`."""
+    prepared: Prepared = UNPREPARED
 
     @property
     def group_id(self) -> str:

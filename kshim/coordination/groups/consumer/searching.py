@@ -23,10 +23,13 @@ class Search:
         """True once matches of an expression are written that a member still uses."""
         self.has_changes = False
         """True once matches are written that were others before."""
+        self.slices = 0
+        """How many parts of the work are done."""
         self._work = self._match(names)
 
     def go_on(self) -> bool:
         """Do a part of the work; return True if that was the last."""
+        self.slices += 1
         return next(self._work, True)
 
     def _match(self, names: Collection[str]) -> Iterator[bool]:

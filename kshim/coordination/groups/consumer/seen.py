@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from kshim.coordination.groups.classic_group import CONSUMER
 from kshim.coordination.groups.consumer.environment import Environment
@@ -16,8 +16,7 @@ from schemas.consumer_protocol import ConsumerProtocolAssignment, TopicPartition
 from schemas.mapped import Mapped
 
 
-@dataclass(frozen=True, slots=True)
-class SeenMember:
+class SeenMember(NamedTuple):
     """A member, with the names that members of classic groups have, too."""
 
     member: Member

@@ -15,12 +15,14 @@ from schemas.message import MalformedMessage
 class ConsumerGroups:
     """The groups by their ids; changed by replaying records alone."""
 
-    __slots__ = ("_by_topic", "groups")
+    __slots__ = ("_by_topic", "groups", "with_expressions")
 
     def __init__(self) -> None:
         self.groups: dict[str, ConsumerGroup] = {}
         self._by_topic: dict[str | None, set[str]] = {}
         """Group ids by topic; under None those of groups that subscribe to many topics at once."""
+        self.with_expressions: set[str] = set()
+        """The ids of the groups that subscribe by regular expression."""
 
     def new_group(self, group_id: str) -> ConsumerGroup:
         """A group that exists as soon as its first record is applied."""
@@ -32,6 +34,10 @@ class ConsumerGroups:
             self.groups[group.group_id] = group
         else:
             del self.groups[group.group_id]
+        if group.subscriptions.regexes:
+            self.with_expressions.add(group.group_id)
+        else:
+            self.with_expressions.discard(group.group_id)
 
     def load(self, key: ConsumerGroupKey, value: ConsumerGroupValue | None) -> None:
         """Apply a stored record. A tombstone for a group that does not exist changes nothing.
@@ -51,6 +57,7 @@ class ConsumerGroups:
     def discard(self, group_id: str) -> None:
         """Forget a group, if it exists: a classic group has taken its place."""
         group = self.groups.pop(group_id, None)
+        self.with_expressions.discard(group_id)
         if group is not None:
             for topic in group.subscriptions.watched():
                 self._watch(group_id, topic, False)

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import NamedTuple
 
 from kshim.coordination.groups.consumer.member import Member
-from kshim.coordination.groups.consumer.topic_names import MANY
+from kshim.coordination.groups.consumer.topic_names import MANY, ManyNames, kept_bytes
 from kshim.coordination.groups.consumer.topics import Topic, Topics
 
 Watch = Callable[[str | None, bool], None]
 """Called with a topic's name and True when a group begins to subscribe to it, and with False when it stops.
 With None instead of a name it stands for any topics: the group has to be asked.
 """
+
+MOST_NAMES_BYTES = 256 * 1024 * 1024
+"""How much memory the names of a group's topics may take; a set that several members name counts once."""
 
 
 class Resolved(NamedTuple):
@@ -45,6 +48,7 @@ class Subscriptions:
         "classic_members",
         "classic_protocols",
         "many",
+        "names_bytes",
         "regexes",
         "resolved",
     )
@@ -54,6 +58,8 @@ class Subscriptions:
         self._names: dict[frozenset[str], tuple[frozenset[str], int]] = {}
         """The different sets of names, each with the object that stands for it and the number of its members.
         """
+        self.names_bytes = 0
+        """How much memory these sets take; see `kept_bytes`."""
         self.by_name: Counter[str] = Counter()
         """The number of members that name each topic, without those that name many."""
         self.by_regex: Counter[str] = Counter()
@@ -107,6 +113,14 @@ class Subscriptions:
         """The set that the members use which name the same topics, if there are any; else `names`."""
         return self._names.get(names, (names, 0))[0]
 
+    def has_room(self, names: frozenset[str]) -> bool:
+        """True if one more member may name these topics: all names together take at most MOST_NAMES_BYTES."""
+        return names in self._names or self.names_bytes + kept_bytes(names) <= MOST_NAMES_BYTES
+
+    def latest_large_set(self) -> ManyNames | None:
+        """Of the sets of many names that members name, the one that came last."""
+        return next((names for names in reversed(self._names) if isinstance(names, ManyNames)), None)
+
     def existing(self, topics: Topics) -> list[Topic]:
         """The topics that the group subscribes to, as far as they exist, sorted by name."""
         known, found = topics.names(), set[str]()
@@ -122,11 +136,6 @@ class Subscriptions:
         """True if a member subscribes to a topic."""
         resolved = self.resolved.get(member.regex) if member.regex else None
         return topic in member.topic_names or (resolved is not None and topic in resolved.topics)
-
-    def topics_of(self, member: Member) -> frozenset[str]:
-        """The names of the topics that a member subscribes to. An unresolved expression matches none."""
-        resolved = self.resolved.get(member.regex) if member.regex else None
-        return member.topic_names if resolved is None else member.topic_names | resolved.topics
 
     def is_homogeneous(self, members: int) -> bool:
         """True if all `members` members subscribe to the same topics, as far as Kafka looks."""
@@ -155,10 +164,13 @@ class Subscriptions:
         if names is None:
             return
         one, members = self._names.get(names, (names, 0))
+        if not members:
+            self.names_bytes += kept_bytes(one)
         if members + step:
             self._names[one] = one, members + step
         else:
             del self._names[names]
+            self.names_bytes -= kept_bytes(one)
 
     def _count(self, counts: Counter[str], old: frozenset[str], new: frozenset[str]) -> None:
         """Count the topics of one set in place of those of another."""
@@ -183,6 +195,12 @@ class Subscriptions:
 
     def _is_counted(self, topic: object) -> bool:
         return topic in self.by_name or topic in self.by_regex
+
+
+def topics_of(member: Member, resolved: Mapping[str, Resolved]) -> frozenset[str]:
+    """The names of the topics that a member subscribes to. An unresolved expression matches none."""
+    matches = resolved.get(member.regex) if member.regex else None
+    return member.topic_names if matches is None else member.topic_names | matches.topics
 
 
 def common(one: Collection[str], other: Collection[str]) -> Iterable[str]:

@@ -1,14 +1,21 @@
-"""Keeps a group's epoch, its target and its members' partitions up to date, in this order."""
+"""Keeps a group's epoch, its target and its members' partitions up to date, in this order.
+
+A large target is computed in slices, each in a decision of its own. Meanwhile the old one stays.
+"""
 
 from __future__ import annotations
 
-from kshim.coordination.groups.consumer.assignors.spec import GroupSpec, MemberSpec
-from kshim.coordination.groups.consumer.assignors.table import ASSIGNORS
+from collections.abc import Mapping
+from itertools import islice
+
+from kshim.coordination.groups.consumer.assignors.spec import Assignor, GroupSpec, InSteps, MemberSpec
+from kshim.coordination.groups.consumer.computing import Computation
+from kshim.coordination.groups.consumer.group import ConsumerGroup
 from kshim.coordination.groups.consumer.member import Member, MemberState
-from kshim.coordination.groups.consumer.partitions import NOTHING
+from kshim.coordination.groups.consumer.partitions import NOTHING, Assignment
 from kshim.coordination.groups.consumer.reconciliation import Owned, Step, reconcile
-from kshim.coordination.groups.consumer.subscriptions import common
-from kshim.coordination.groups.consumer.topics import metadata_hash
+from kshim.coordination.groups.consumer.subscriptions import common, topics_of
+from kshim.coordination.groups.consumer.topics import Topics, metadata_hash
 from kshim.coordination.groups.consumer.writing import Writing
 from kshim.coordination.groups.timers import TimerKind
 from schemas.internal_topics.group_metadata_log import TopicId
@@ -38,25 +45,53 @@ def refresh(it: Writing, is_bumped: bool) -> None:
 
 
 def assign(it: Writing) -> None:
-    """Compute a target for the group epoch, if the last one is of an earlier epoch.
+    """Begin to compute a target for the group epoch, if the last one is of an earlier epoch.
 
     `group.consumer.assignment.interval.ms` after the last target at the earliest: until then the target of an
     earlier epoch stays.
     """
     group = it.group
-    if group.assignment_epoch >= group.epoch:
+    if group.assignment_epoch >= group.epoch or group.computation is not None:
         return
     if it.now_ms < group.assigned_ms + it.environment.configs.assignment_interval_ms(group.group_id):
         assign_later(it)
         return
-    name = group.subscriptions.preferred_assignor(it.environment.assignors)
-    targets = ASSIGNORS[name](_spec(it))
-    for member_id in tuple(group.members):
-        target = targets.get(member_id, NOTHING)
-        if group.targets.get(member_id) != target:
+    # A start without consumer groups needs no assignor.
+    from kshim.coordination.groups.consumer.assignors.table import ASSIGNORS
+
+    assignor = ASSIGNORS[group.subscriptions.preferred_assignor(it.environment.assignors)]
+    work = _compute(group, it.environment.topics, assignor)
+    group.computation = Computation(group.epoch, tuple(group.members), work)
+    _go_on(it, group.computation)
+
+
+def catch_up(it: Writing) -> None:
+    """Look at the group's topics if they have changed. Go on with the target that is being computed, or begin
+    with the next one if that is due.
+    """
+    if it.group.needs_refresh(it.now_ms):
+        refresh(it, is_bumped=False)
+    if it.group.computation is None:
+        assign(it)
+    else:
+        _go_on(it, it.group.computation)
+
+
+def _go_on(it: Writing, computation: Computation) -> None:
+    """Compute for a moment. At the end write the target of the members that are still there."""
+    group = it.group
+    group.computation = None
+    if not computation.go_on():
+        group.computation = computation
+        it.arm(TimerKind.TARGET, "", 0)
+        return
+    for member_id in filter(group.members.__contains__, computation.member_ids):
+        target, last = computation.targets.get(member_id, NOTHING), group.targets.get(member_id)
+        if last is not target and last != target:
             it.put_target(member_id, target)
-    it.put_assignment_epoch(group.epoch, it.now_ms)
+    it.put_assignment_epoch(computation.epoch, it.now_ms)
     it.cancel(TimerKind.TARGET)
+    assign_later(it)
 
 
 def assign_later(it: Writing) -> None:
@@ -69,15 +104,15 @@ def assign_later(it: Writing) -> None:
 
 def subscribed_ids(it: Writing, member: Member) -> frozenset[TopicId]:
     """The ids of the topics that a member subscribes to, as far as they exist, and it has or is to have
-    partitions of them; if there are none, of any others.
+    partitions of them; if there are none, of any other.
     """
     topics, known = it.environment.topics, it.group.subscriptions
     held = map(topics.with_id, {*it.group.target_of(member), *member.assigned})
     found = frozenset(topic.topic_id for topic in held if topic and known.subscribes(member, topic.name))
     if found:
         return found
-    others = map(topics.named, common(known.topics_of(member), topics.names()))
-    return frozenset(topic.topic_id for topic in others if topic is not None)
+    others = map(topics.named, common(topics_of(member, known.resolved), topics.names()))
+    return frozenset(islice((topic.topic_id for topic in others if topic is not None), 1))
 
 
 def next_step(it: Writing, member: Member, owned: Owned | None = None, is_new: bool = False) -> Member:
@@ -112,20 +147,28 @@ def take_step(it: Writing, member: Member, owned: Owned | None, is_new: bool) ->
     return moved
 
 
-def _spec(it: Writing) -> GroupSpec:
-    group = it.group
-    found = group.subscriptions.existing(it.environment.topics)
+def _compute(group: ConsumerGroup, topics: Topics, assignor: Assignor) -> InSteps[Mapping[str, Assignment]]:
+    spec = yield from _spec(group, topics)
+    return (yield from assignor(spec))
+
+
+def _spec(group: ConsumerGroup, topics: Topics) -> InSteps[GroupSpec]:
+    """Describe a group for an assignor, as it is before the first step."""
+    known, members, targets = group.subscriptions, tuple(group.members.values()), group.targets.copy()
+    resolved, codes = known.resolved.copy(), group.hash_codes.copy()
+    is_homogeneous = known.is_homogeneous(len(members))
+    found = known.existing(topics)
     ids = {topic.name: topic.topic_id for topic in found}
     kinds: dict[tuple[frozenset[str], str], frozenset[TopicId]] = {}
-    members = {}
-    for member in group.members.values():
+    specs = {}
+    for member in members:
         kind = member.topic_names, member.regex
         if kind not in kinds:
-            names = common(group.subscriptions.topics_of(member), ids.keys())
+            names = common(topics_of(member, resolved), ids.keys())
             kinds[kind] = frozenset(ids[name] for name in names)
-        members[member.member_id] = MemberSpec(kinds[kind], group.target_of(member), member.instance_id)
-    return GroupSpec(
-        members,
-        {topic.topic_id: topic.partitions for topic in found},
-        group.subscriptions.is_homogeneous(len(members)),
-    )
+            yield len(kinds[kind])
+        target = targets.get(member.member_id, NOTHING)
+        specs[member.member_id] = MemberSpec(kinds[kind], target, member.instance_id)
+        yield 1
+    partitions = {topic.topic_id: topic.partitions for topic in found}
+    return GroupSpec(specs, partitions, is_homogeneous, codes.__getitem__)

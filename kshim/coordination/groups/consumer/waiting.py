@@ -11,6 +11,7 @@ until the member gets a partition.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 from kshim.coordination.decision import Caller
@@ -32,6 +33,12 @@ LONGEST_WAIT_MS = 8_000
 """The longest wait, in ms: clients give up a request after 10 s or more."""
 SHORT_WAIT_MS = 900
 """The longest wait for a search of the topics, and of a member that joins, in ms."""
+
+CLOSING_MS = 50
+"""How long after a member has left the parked heartbeats of the others are answered, in ms. Applications
+close their consumers one after another. librdkafka never ends a consumer that it destroys while the
+application has not answered a rebalance.
+"""
 
 
 def interval_ms(it: Writing, patience: Patience) -> int:
@@ -65,8 +72,7 @@ def may_wait(
     if _waits_for_search(it, member):
         return not (joins and member.assigned)
     if joins:
-        is_given_nothing = member.state is MemberState.UNRELEASED_PARTITIONS and not member.assigned
-        return is_given_nothing and patience is not Patience.INTERVAL
+        return _waits_for_partitions(it, member) and patience is not Patience.INTERVAL
     return member.state is not MemberState.UNREVOKED_PARTITIONS
 
 
@@ -87,28 +93,51 @@ def park(
         member_epoch=request.member_epoch,
         topic_partitions=() if joins else None,
     )
-    group.parked[member_id] = Parked(caller, silent, visible, patience)
     is_short = joins or _waits_for_search(it, group.members[member_id])
-    it.arm(TimerKind.WAIT, member_id, SHORT_WAIT_MS if is_short else _longest_wait_ms(it, patience))
+    wait_ms = SHORT_WAIT_MS if is_short else _longest_wait_ms(it, patience)
+    group.parked[member_id] = Parked(caller, silent, visible, patience, it.now_ms + wait_ms)
+    it.arm(TimerKind.WAIT, member_id, wait_ms)
 
 
-def changed(it: Writing) -> list[str]:
-    """The members whose parked heartbeats have something to say by now: they are gone, or can take a step."""
-    members = it.group.members
-    return [
-        member_id
-        for member_id, parked in it.group.parked.items()
-        if member_id not in members or _has_news(it, members[member_id], parked)
-    ]
+def may_have_news(it: Writing) -> Iterator[str]:
+    """The members whose parked heartbeats may have something to say by now, found without much work."""
+    members, epoch = it.group.members, it.group.assignment_epoch
+    for member_id, parked in it.group.parked.items():
+        if parked.request.member_epoch == JOINS or not members[member_id].is_reconciled_to(epoch):
+            yield member_id
+
+
+def has_news(it: Writing, member_id: str) -> bool:
+    """True if a member's heartbeat is parked and has something to say: the member is gone, or can take a
+    step.
+    """
+    parked, member = it.group.parked.get(member_id), it.group.members.get(member_id)
+    return parked is not None and (member is None or _has_news(it, member, parked))
+
+
+def be_quiet(it: Writing) -> None:
+    """Put off the answers with news: a member leaves, and others may be about to leave, too."""
+    it.group.quiet_until_ms = it.now_ms + CLOSING_MS
+
+
+def put_off(it: Writing, member_id: str) -> bool:
+    """Put off a parked heartbeat that has something to say, if its member had better not hear of it yet;
+    return True if it is put off.
+    """
+    parked, until_ms = it.group.parked[member_id], it.group.quiet_until_ms
+    if it.now_ms >= until_ms or parked.request.member_epoch == JOINS or member_id not in it.group.members:
+        return False
+    it.arm(TimerKind.WAIT, member_id, min(until_ms, parked.until_ms) - it.now_ms)
+    return True
 
 
 def _has_news(it: Writing, member: Member, parked: Parked) -> bool:
     if _waits_for_search(it, member):
         return False
-    if parked.request.member_epoch == JOINS and member.state is not MemberState.UNRELEASED_PARTITIONS:
+    if parked.request.member_epoch == JOINS and not _waits_for_partitions(it, member):
         return True
     after = next_step(it, member)
-    return replace(after, previous_epoch=member.previous_epoch) != member
+    return after is not member and replace(after, previous_epoch=member.previous_epoch) != member
 
 
 def stay(group: ConsumerGroup) -> list[str]:
@@ -122,6 +151,12 @@ def take(it: Writing, member_id: str) -> Parked | None:
     if parked is not None:
         it.cancel(TimerKind.WAIT, member_id)
     return parked
+
+
+def _waits_for_partitions(it: Writing, member: Member) -> bool:
+    """True if a member has no partitions, and others are to give up some, or its target is being computed."""
+    is_to_get_some = member.state is MemberState.UNRELEASED_PARTITIONS or it.group.computation is not None
+    return is_to_get_some and not member.assigned
 
 
 def _waits_for_search(it: Writing, member: Member) -> bool:

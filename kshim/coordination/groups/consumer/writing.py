@@ -13,7 +13,7 @@ from kshim.coordination.groups.consumer import recording
 from kshim.coordination.groups.consumer.environment import Environment
 from kshim.coordination.groups.consumer.group import ConsumerGroup
 from kshim.coordination.groups.consumer.member import Member
-from kshim.coordination.groups.consumer.partitions import Assignment, to_target
+from kshim.coordination.groups.consumer.partitions import Assignment, InTarget
 from kshim.coordination.groups.consumer.recording import Noted
 from kshim.coordination.groups.consumer.store import ConsumerGroups
 from kshim.coordination.groups.consumer.subscriptions import Resolved
@@ -43,6 +43,8 @@ OF_MEMBERS = (
     TimerKind.WAIT,
 )
 """The timers that go with a member."""
+OF_GROUPS = (TimerKind.REGEX, TimerKind.TARGET, TimerKind.LOOK)
+"""The timers that go with a group."""
 
 
 class Writing:
@@ -94,7 +96,7 @@ class Writing:
     def put_target(self, member_id: str, target: Assignment) -> None:
         """Write what a member is to have."""
         key = ConsumerGroupTargetAssignmentMemberKey(group=self.group.group_id, member_id=member_id)
-        self._write(key, ConsumerGroupTargetAssignmentMemberValue(topic_partitions=to_target(target)))
+        self._write(key, ConsumerGroupTargetAssignmentMemberValue(topic_partitions=InTarget(target)))
 
     def put_epoch(self, epoch: int, metadata_hash: int) -> None:
         """Write the group epoch."""
@@ -161,8 +163,7 @@ class Writing:
         self.forget_old_metadata()
         for member_id in member_ids:
             self.cancel_all(member_id)
-        for kind in (TimerKind.REGEX, TimerKind.TARGET):
-            self.cancel(kind)
+        self.cancel_all()
         self._write(ConsumerGroupMetadataKey(group=group_id), None)
 
     def forget_regexes(self, regexes: Iterable[str]) -> None:
@@ -195,9 +196,9 @@ class Writing:
         """Disarm a timer."""
         self.draft.timers.cancel(TimerKey(kind, self.group.group_id, member_id))
 
-    def cancel_all(self, member_id: str) -> None:
-        """Disarm all timers of a member."""
-        for kind in OF_MEMBERS:
+    def cancel_all(self, member_id: str = "") -> None:
+        """Disarm all timers of a member, or without one those of the group."""
+        for kind in OF_MEMBERS if member_id else OF_GROUPS:
             self.cancel(kind, member_id)
 
     def restart_session(self, member: Member) -> None:

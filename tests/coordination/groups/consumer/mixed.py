@@ -89,9 +89,9 @@ class Mixed(World):
         request = HeartbeatRequest(group_id=G, member_id=member_id, generation_id=generation)
         return ErrorCode(self.ask(request, 4).error_code)
 
-    def classic(self, instance_id: str | None = None, assigned: bytes | None = None) -> str:
+    def classic(self, instance_id: str | None = None, assigned: bytes | None = None, **more: Any) -> str:
         """Make a stable classic group of one member, and return its id."""
-        token = self.join_classic(instance_id=instance_id)
+        token = self.join_classic(instance_id=instance_id, **more)
         self.advance(3_000)
         answer = self.answers[token]
         assert (answer.error_code, answer.generation_id) == (0, 1)

@@ -6,12 +6,17 @@ from typing import Any
 
 import pytest
 
+from kshim.coordination.groups.consumer import topic_names
 from kshim.coordination.groups.consumer.classic_member import waits_for_others
+from kshim.coordination.groups.consumer.requests import MemberHeartbeat
+from kshim.coordination.groups.consumer.topic_names import UNPREPARED, Prepared, read_aside
+from kshim.coordination.groups.records import encode_record
 from kshim.coordination.groups.settings import MigrationPolicy
 from kshim.coordination.groups.states import State
 from kshim.coordination.groups.timers import TimerKey, TimerKind
 from schemas.error_code import ErrorCode
 from schemas.internal_topics.group_metadata_log import GroupMetadataKey
+from schemas.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from schemas.messages.join_group import JoinGroupRequestProtocol
 from schemas.messages.leave_group import LeaveGroupRequest, MemberIdentity
 from tests.coordination.groups.consumer.mixed import NONE, REBALANCING, Mixed, assignment, had, subscription
@@ -94,6 +99,15 @@ class TestUpgrades:
         world.join("m", "foo")
         world.reload()
         assert (len(world.group().members), world.classic_groups) == (2, {})
+
+    def test_a_group_that_all_members_have_left_while_it_was_being_joined(self) -> None:
+        world = Mixed(group_initial_rebalance_delay_ms=3_000)
+        world.join_classic(instance_id="i")
+        world.ask(LeaveGroupRequest(group_id=G, members=(MemberIdentity(group_instance_id="i"),)), 3)
+        assert world.classic_groups[G].state is State.PREPARING_REBALANCE
+        answer = world.join("m", "foo")
+        assert (answer.error_code, set(world.group().members)) == (NONE, {"m"})
+        assert world.classic_groups == {}
 
     def test_125_parked_joins_are_called_back(self) -> None:
         world = Mixed()
@@ -524,3 +538,39 @@ class TestClassicMembers:
         (value,) = world.written(GroupMetadataKey)
         assert value is not None
         assert (value.protocol_type, value.protocol, value.generation) == ("consumer", "range", 2)  # type: ignore[union-attr]
+
+
+class TestLargeSubscriptions:
+    """The subscriptions of classic members, read before the coordinator is asked to convert their group."""
+
+    def test_a_conversion_does_not_read_them_again(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        names = ("foo", *(f"no-such-topic-{number}" for number in range(4_000)))
+        worlds = [Mixed(), Mixed()]
+        for world, prepares in zip(worlds, (False, True), strict=True):
+            world.classic(protocols=(JoinGroupRequestProtocol(name="range", metadata=subscription(*names)),))
+            request = ConsumerGroupHeartbeatRequest(
+                group_id=G,
+                member_id="m",
+                rebalance_timeout_ms=5_000,
+                subscribed_topic_names=("foo",),
+                topic_partitions=(),
+            )
+            found = world.coordinator.large_subscriptions(G)
+            assert found
+            known = Prepared(subscriptions=read_aside(found)) if prepares else UNPREPARED
+            if prepares:
+                monkeypatch.delattr(topic_names, "decode_subscription")
+            assert world.ask(MemberHeartbeat(request, prepared=known)).error_code == 0
+            assert world.coordinator.large_subscriptions(G) == []
+        one, other = ([*map(encode_record, world.journal)] for world in worlds)
+        assert one == other
+
+    def test_small_ones_are_read_by_the_coordinator(self) -> None:
+        world = Mixed()
+        world.classic()
+        assert world.coordinator.large_subscriptions(G) == []
+        assert world.coordinator.large_subscriptions("other") == []
+
+    def test_what_cannot_be_read_is_left_to_the_coordinator(self) -> None:
+        good, bad = subscription("foo"), b"\0\1nonsense"
+        assert read_aside([good, bad, good]).keys() == {good}

@@ -46,6 +46,14 @@ def test_42_homogeneous_groups(group: ConsumerGroup, is_homogeneous: bool) -> No
     assert group.subscriptions.is_homogeneous(len(group.members)) is is_homogeneous
 
 
+def test_the_hash_code_of_each_member_is_kept() -> None:
+    group = group_of(member("a"), member("polygenelubricants"))
+    group.put_member(member("a", ["foo"]))
+    assert group.hash_codes == {"a": 97, "polygenelubricants": 2**31}
+    group.remove_member("a")
+    assert group.hash_codes.keys() == group.members.keys()
+
+
 def test_43_topics_and_expressions_are_counted() -> None:
     store = ConsumerGroups()
     group = store.new_group("g")

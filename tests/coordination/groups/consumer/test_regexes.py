@@ -129,12 +129,9 @@ class TestSearches:
         world._note(next(it))
         assert world.group().search is not None
         world.heartbeat("a", 1, subscribed_topic_regex="ba.")
-        world.advance()
-        assert searched(world) == {}
-        assert shard.groups[G].subscriptions.resolved == {}
-        world.heartbeat("a", 1)
-        world.advance()
+        world.advance(10 * regexes.PAUSE_MS)
         assert searched(world) == {"ba.": ("bar",)}
+        assert shard.groups[G].subscriptions.resolved.keys() == {"ba."}
 
     def test_114_a_new_topic(self) -> None:
         world = using("fo.*", "foo")
@@ -157,6 +154,83 @@ class TestSearches:
         world.advance()
         assert searched(world) == {"fo.*": ("fob", "foo"), "f.*": ("fob", "foo")}
         assert world.kinds().count(3) == 1
+
+    def test_a_new_topic_is_found_without_a_heartbeat(self) -> None:
+        world = World()
+        world.join("a", subscribed_topic_regex="fo.*")
+        world.advance(2 * regexes.PAUSE_MS)
+        world.heartbeat("a", world.member("a").epoch)
+        world.create("fob", 1)
+        world.advance()
+        assert searched(world) == {"fo.*": ("fob", "foo")}
+        assert "fob" in {world.topics.with_id(each).name for each in world.group().targets["a"]}
+
+    def test_another_expression_is_searched_for_soon(self) -> None:
+        world = World()
+        world.join("a", subscribed_topic_regex="fo+")
+        world.advance()
+        world.join("b", subscribed_topic_regex="ba.")
+        assert world.due_in(TimerKind.REGEX) == regexes.PAUSE_MS
+        world.advance(regexes.PAUSE_MS)
+        assert searched(world) == {"fo+": ("foo",), "ba.": ("bar",)}
+
+    def test_topics_that_are_created_one_by_one_are_found_together(self) -> None:
+        world = World()
+        world.join("a", subscribed_topic_regex="fo.*")
+        world.advance(2 * regexes.PAUSE_MS)
+        found = []
+        for number in range(2 * regexes.PAUSE_MS):
+            world.create(f"fo{number}", 1)
+            world.advance(1)
+            if searched(world):
+                found.append(len(searched(world)["fo.*"]))
+        assert found == [2, 1 + regexes.PAUSE_MS, 1 + 2 * regexes.PAUSE_MS]
+
+    def test_after_a_long_search_the_next_one_waits(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(searching, "MOST_STEPS", 1)
+        world = World()
+        world.join("a", subscribed_topic_regex="fo.*")
+        world.advance()
+        slices = 1 + len(world.topics.names())
+        world.create("fob", 1)
+        assert world.due_in(TimerKind.REGEX) == slices * regexes.PAUSE_MS
+        world.heartbeat("a", world.member("a").epoch)
+        assert world.due_in(TimerKind.REGEX) == slices * regexes.PAUSE_MS
+        world.advance(regexes.SHORTEST_REFRESH_MS)
+        for number in range(2 * regexes.SHORTEST_REFRESH_MS // regexes.PAUSE_MS):
+            world.topics.put(f"topic-{number}", 1)
+        world.create("foc", 1)
+        world.advance()
+        world.create("fod", 1)
+        assert world.due_in(TimerKind.REGEX) == regexes.SHORTEST_REFRESH_MS
+
+    def test_a_topic_that_is_created_during_the_search(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(searching, "MOST_STEPS", 1)
+        world = World()
+        world.join("a", subscribed_topic_regex="fo.*")
+        world._note(next(world.coordinator.advance(world.now_ms)))
+        world.create("fob", 1)
+        world.advance(10 * regexes.PAUSE_MS)
+        assert world.group().subscriptions.resolved["fo.*"].topics == {"fob", "foo"}
+
+    def test_after_a_load_the_first_heartbeat_says_what_its_member_may_see(self) -> None:
+        world = using("fo.*", "foo", at_ms=LONG_AGO)
+        world.create("fob", 1)
+        world.advance()
+        assert searched(world) == {}
+        request = ConsumerGroupHeartbeatRequest(group_id=G, member_id="a", member_epoch=10)
+        world.ask(MemberHeartbeat(request, lambda names: [name for name in names if name != "fob"]))
+        world.advance()
+        assert searched(world) == {"fo.*": ("foo",)}
+        world.create("foc", 1)
+        world.advance(regexes.PAUSE_MS)
+        assert searched(world) == {"fo.*": ("foc", "foo")}
+
+    def test_a_group_without_expressions_does_not_search(self) -> None:
+        world = using("fo.*", "foo")
+        world.heartbeat("a", 10, subscribed_topic_regex="", subscribed_topic_names=("foo",))
+        world.create("fob", 1)
+        assert world.due_in(TimerKind.REGEX) is None
 
     def test_115_no_expression_any_more(self) -> None:
         world = using("fo+", "foo")

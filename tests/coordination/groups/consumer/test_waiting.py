@@ -6,54 +6,26 @@ from typing import Any
 
 import pytest
 
-from kshim.coordination.decision import Caller
 from kshim.coordination.groups.consumer.member import MemberState
-from kshim.coordination.groups.consumer.requests import MemberHeartbeat, Patience
+from kshim.coordination.groups.consumer.requests import Patience
+from kshim.coordination.groups.consumer.states import GroupState
+from kshim.coordination.groups.consumer.waiting import CLOSING_MS
 from kshim.coordination.groups.timers import TimerKind
 from schemas.error_code import ErrorCode
-from schemas.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
-from tests.coordination.groups.consumer.world import BAR, FOO, G, World, owned, shown
+from tests.coordination.groups.consumer.patient import Patient
+from tests.coordination.groups.consumer.world import (
+    BAR,
+    FOO,
+    G,
+    Given,
+    held,
+    owned,
+    shown,
+    stable,
+    target,
+)
 
 WAIT = TimerKind.WAIT
-
-
-class Patient(World):
-    """A world whose clients can wait. `answers` has what they were answered, by token."""
-
-    def __init__(self, **settings: Any) -> None:
-        self.answers: dict[int, Any] = {}
-        super().__init__(**settings)
-
-    def _note(self, decision: Any) -> None:
-        for reply in decision.replies:
-            assert reply.token not in self.answers
-            self.answers[reply.token] = reply.response
-        super()._note(decision)
-
-    def beat(
-        self,
-        member_id: str,
-        epoch: int,
-        patience: Patience = Patience.INTERVAL_BUT_FIRST,
-        is_last: bool = True,
-        **fields: Any,
-    ) -> int:
-        """Send a heartbeat, and return its token."""
-        self._tokens += 1
-        request = ConsumerGroupHeartbeatRequest(group_id=G, member_id=member_id, member_epoch=epoch, **fields)
-        asked = MemberHeartbeat(request, patience=patience, is_last=is_last)
-        caller = Caller(self._tokens, 1, "client", "/host")
-        self._note(self.coordinator.handle(caller, asked, self.now_ms))
-        return self._tokens
-
-    def enter(self, member_id: str, *names: str, **fields: Any) -> int:
-        """Send the heartbeat of a member that joins."""
-        given = {
-            "rebalance_timeout_ms": 5_000,
-            "topic_partitions": (),
-            "subscribed_topic_names": names or None,
-        }
-        return self.beat(member_id, 0, **given | fields)
 
 
 @pytest.fixture
@@ -165,14 +137,46 @@ class TestNews:
         assert token not in world.answers
         if leaves:
             world.heartbeat("b", -1)
+            world.advance(CLOSING_MS - 1)
             assert token not in world.answers
-            world.advance()
+            assert world.group().state is GroupState.RECONCILING
+            world.advance(1)
         else:
             while world.group().epoch == 3:
                 world.advance(1_000)
                 if token in world.answers and world.group().epoch == 3:
                     token = world.beat("a", 3, Patience.LONG)
         assert shown(world.answers[token]) == {FOO: set(range(6))}
+
+    def test_while_members_leave_one_after_another_the_others_do_not_hear_of_it(self) -> None:
+        """An application closes its consumers. The last one is closed before it was given partitions."""
+        world = Patient()
+        had = [(each, (number,)) for number, each in enumerate("abcd")]
+        world.journal = list(
+            Given(
+                10,
+                [(stable(each, 10, ("foo",), held(10, foo=those)), target(foo=those)) for each, those in had],
+            ).records(G, world.topics)
+        )
+        world.reload()
+        token = world.beat("a", 10, Patience.LONG)
+        assert token not in world.answers
+        for member_id in "bcd":
+            world.heartbeat(member_id, -1)
+            world.advance(CLOSING_MS - 1)
+            assert token not in world.answers
+        world.heartbeat("a", -1)
+        assert world.answers[token].error_code == ErrorCode.UNKNOWN_MEMBER_ID
+
+    def test_members_that_leave_for_long_do_not_put_an_answer_off_beyond_its_time(
+        self, world: Patient
+    ) -> None:
+        began_ms = world.now_ms
+        while 2 not in world.answers:
+            world.join("b", "foo")
+            world.heartbeat("b", -1)
+            world.advance(CLOSING_MS - 1)
+        assert world.now_ms - began_ms < 1_500 + CLOSING_MS
 
     def test_the_member_itself_is_removed(self, world: Patient) -> None:
         world.heartbeat("a", -1)

@@ -7,7 +7,7 @@ group from records, as Kafka's own tests do.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
@@ -15,7 +15,7 @@ from kshim.coordination.decision import Caller, Decision, GroupRecord, RecordKey
 from kshim.coordination.groups.consumer.environment import Environment
 from kshim.coordination.groups.consumer.group import ConsumerGroup
 from kshim.coordination.groups.consumer.member import Member
-from kshim.coordination.groups.consumer.partitions import to_target
+from kshim.coordination.groups.consumer.partitions import InTarget
 from kshim.coordination.groups.consumer.requests import MemberHeartbeat
 from kshim.coordination.groups.consumer.subscriptions import Resolved
 from kshim.coordination.groups.consumer.topics import Topic, metadata_hash
@@ -117,6 +117,9 @@ class FakeConfigs:
     def session_timeout_ms(self, group_id: str) -> int:
         return self.session_ms
 
+    def at(self, node_id: int) -> FakeConfigs:
+        return self
+
     def heartbeat_interval_ms(self, group_id: str) -> int:
         return self.interval_ms
 
@@ -159,7 +162,7 @@ class Given:
         for member, wanted in self.members:
             yield GroupRecord(
                 ConsumerGroupTargetAssignmentMemberKey(group=group_id, member_id=member.member_id),
-                ConsumerGroupTargetAssignmentMemberValue(topic_partitions=to_target(wanted)),
+                ConsumerGroupTargetAssignmentMemberValue(topic_partitions=InTarget(wanted)),
             )
         yield GroupRecord(
             ConsumerGroupTargetAssignmentMetadataKey(group=group_id),
@@ -202,7 +205,7 @@ class World:
         self.topics.put("foo", 6)
         self.topics.put("bar", 3)
         self.configs = FakeConfigs()
-        self.settings = replace(Settings(), **settings)
+        self.settings = Settings()._replace(**settings)
         self.partitions = partitions
         self.journal: list[GroupRecord] = []
         self.records: tuple[GroupRecord, ...] = ()
@@ -263,6 +266,11 @@ class World:
         if "subscribed_topic_regex" not in fields or names:
             fields["subscribed_topic_names"] = names
         return self.heartbeat(member_id, 0, **fields)
+
+    def create(self, topic: str, partitions: int) -> None:
+        """Create a topic, and let the groups know."""
+        self.topics.put(topic, partitions)
+        self.coordinator.topic_changed(topic, "was created", self.now_ms)
 
     def advance(self, ms: int = 0) -> None:
         """Let time pass, and do what falls due; `records` has all that this writes."""

@@ -8,26 +8,28 @@ rounds are over.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 
-from kshim.coordination.groups.consumer.assignors.spec import AssignorFailed, GroupSpec
+from kshim.coordination.groups.consumer.assignors.spec import AssignorFailed, GroupSpec, InSteps, subscribers
 from kshim.coordination.groups.consumer.partitions import Assignment
-from kshim.coordination.java import in_order_of_a_hash_map, string_hash
+from kshim.coordination.java import in_order_of_a_hash_map
 from schemas.internal_topics.group_metadata_log import TopicId
 
 MOST_ROUNDS = 16
 _NOBODY = -1
 
 
-def assign_unlike(group: GroupSpec) -> dict[str, Assignment]:
+def assign_unlike(group: GroupSpec) -> InSteps[dict[str, Assignment]]:
     """Assign partitions to members with different subscriptions, by the rules above."""
-    work = _Work(group)
-    if not work.subscribers:
+    member_ids = in_order_of_a_hash_map(group.members, group.code_of)
+    found = yield from subscribers([group.members[each].topic_ids for each in member_ids])
+    if not found:
         return {}
-    work.keep()
-    work.assign_the_rest()
-    work.balance()
-    return work.target()
+    work = _Work(group, member_ids, found)
+    yield from work.keep()
+    yield from work.assign_the_rest()
+    yield from work.balance()
+    return (yield from work.target())
 
 
 class _Levels:
@@ -37,9 +39,10 @@ class _Levels:
     range of members that are on one level, and goes on to the next level once all of them had their turn.
     """
 
-    def __init__(self, members: Iterable[int], loads: list[int]) -> None:
+    def __init__(self, members: Sequence[int], loads: list[int]) -> None:
+        """members: their numbers, the lowest first."""
         self._loads = loads
-        self._members = sorted(members, key=lambda member: (loads[member], member))
+        self._members = sorted(members, key=loads.__getitem__)
         self._low = loads[self._members[0]] - 1
         self._low_end = self._next_low = 0
         self._high = loads[self._members[-1]] + 1
@@ -49,11 +52,6 @@ class _Levels:
     def is_balanced(self) -> bool:
         """True if the two levels differ by at most one."""
         return self._high - self._low <= 1
-
-    @property
-    def imbalance(self) -> int:
-        """The difference between the most and the least loaded member at first."""
-        return self._loads[self._members[-1]] - self._loads[self._members[0]]
 
     def least_loaded(self) -> int:
         """The next member to get a partition."""
@@ -95,51 +93,54 @@ class _Levels:
 class _Work:
     """An assignment in the making. Members are numbers, in the order in which Kafka numbers them."""
 
-    def __init__(self, group: GroupSpec) -> None:
+    def __init__(
+        self, group: GroupSpec, member_ids: Sequence[str], subscribers: Mapping[TopicId, Sequence[int]]
+    ) -> None:
+        """subscribers: see `spec.subscribers`."""
         self._group = group
-        self._member_ids = in_order_of_a_hash_map(group.members, string_hash)
-        self._loads = [0] * len(self._member_ids)
-        self.subscribers: defaultdict[TopicId, list[int]] = defaultdict(list)
-        for number, member_id in enumerate(self._member_ids):
-            for topic_id in group.members[member_id].topic_ids:
-                self.subscribers[topic_id].append(number)
-        for topic_id in self.subscribers:
+        self._member_ids = member_ids
+        self._loads = [0] * len(member_ids)
+        self._subscribers = subscribers
+        for topic_id in subscribers:
             if topic_id not in group.partitions:
                 raise AssignorFailed(
                     f"Members are subscribed to topic {topic_id} which doesn't exist in the topic metadata."
                 )
-        self._owners = {topic_id: [_NOBODY] * group.partitions[topic_id] for topic_id in self.subscribers}
+        self._owners = {topic_id: [_NOBODY] * group.partitions[topic_id] for topic_id in subscribers}
 
-    def keep(self) -> None:
+    def keep(self) -> InSteps[None]:
         """Leave to each member what it had of the topics that it still subscribes to.
 
         A classic leader may have assigned partitions that do not exist; they are left out.
         """
         for number, member_id in enumerate(self._member_ids):
             member = self._group.members[member_id]
-            topic_ids = frozenset(member.topic_ids)
             for topic_id, partitions in member.target.items():
-                if topic_id in topic_ids:
+                if topic_id in member.topic_ids:
                     owners = self._owners[topic_id]
                     for partition in partitions:
                         if partition < len(owners):
                             self._loads[number] += 1
                             owners[partition] = number
+                    yield len(partitions)
 
-    def assign_the_rest(self) -> None:
+    def assign_the_rest(self) -> InSteps[None]:
         """Give the partitions that nobody has to the least loaded subscribers of their topics."""
-        for topic_id in self._sorted(self.subscribers):
+        for topic_id in self._sorted(self._subscribers):
+            subscribers = self._subscribers[topic_id]
             unowned = [
                 partition for partition, owner in enumerate(self._owners[topic_id]) if owner == _NOBODY
             ]
             if unowned:
-                levels = _Levels(self.subscribers[topic_id], self._loads)
+                levels = _Levels(subscribers, self._loads)
                 for partition in unowned:
                     self._give(topic_id, partition, levels.least_loaded())
+                yield len(subscribers)
+            yield len(self._owners[topic_id])
 
-    def balance(self) -> None:
+    def balance(self) -> InSteps[None]:
         """Move partitions until a round has moved none, or MOST_ROUNDS rounds are over."""
-        shared = self._sorted(topic_id for topic_id, those in self.subscribers.items() if len(those) >= 2)
+        shared = self._sorted(topic_id for topic_id, those in self._subscribers.items() if len(those) >= 2)
         last_moved = None
         for _ in range(MOST_ROUNDS):
             for place, topic_id in enumerate(shared):
@@ -147,14 +148,16 @@ class _Work:
                     return
                 if self._balance_topic(topic_id) or last_moved is None:
                     last_moved = place
+                yield len(self._subscribers[topic_id]) + len(self._owners[topic_id])
 
-    def target(self) -> dict[str, Assignment]:
+    def target(self) -> InSteps[dict[str, Assignment]]:
         """The finished assignment."""
         found: list[dict[TopicId, set[int]]] = [{} for _ in self._member_ids]
         for topic_id, owners in self._owners.items():
             for partition, owner in enumerate(owners):
                 if owner != _NOBODY:
                     found[owner].setdefault(topic_id, set()).add(partition)
+            yield len(owners)
         return {
             member_id: {topic_id: frozenset(partitions) for topic_id, partitions in found[number].items()}
             for number, member_id in enumerate(self._member_ids)
@@ -164,9 +167,11 @@ class _Work:
         """Move partitions of one topic from its most to its least loaded subscribers; return True if one was
         moved.
         """
-        levels = _Levels(self.subscribers[topic_id], self._loads)
-        if levels.imbalance <= 1:
+        subscribers = self._subscribers[topic_id]
+        loads = list(map(self._loads.__getitem__, subscribers))
+        if max(loads) - min(loads) <= 1:
             return False
+        levels = _Levels(subscribers, self._loads)
         owned: defaultdict[int, list[int]] = defaultdict(list)
         for partition, owner in enumerate(self._owners[topic_id]):
             owned[owner].append(partition)
@@ -199,7 +204,7 @@ class _Work:
         """
 
         def place(topic_id: TopicId) -> tuple[float, int, int, int]:
-            subscribers = len(self.subscribers[topic_id])
+            subscribers = len(self._subscribers[topic_id])
             high, low = _signed(topic_id.int >> 64), _signed(topic_id.int & 0xFFFFFFFF_FFFFFFFF)
             return -self._group.partitions[topic_id] / subscribers, subscribers, high, low
 

@@ -6,32 +6,34 @@ last target does not matter. Static members come first, in the order of their in
 
 from __future__ import annotations
 
-from collections import defaultdict
-
-from kshim.coordination.groups.consumer.assignors.spec import AssignorFailed, GroupSpec, MemberSpec
+from kshim.coordination.groups.consumer.assignors.spec import (
+    AssignorFailed,
+    GroupSpec,
+    InSteps,
+    MemberSpec,
+    subscribers,
+)
 from kshim.coordination.groups.consumer.partitions import Assignment
 from kshim.coordination.java import UTF_16_BIG_ENDIAN
 from schemas.internal_topics.group_metadata_log import TopicId
 
 
-def assign_ranges(group: GroupSpec) -> dict[str, Assignment]:
+def assign_ranges(group: GroupSpec) -> InSteps[dict[str, Assignment]]:
     """Assign each topic's partitions in ranges, by the rules above."""
     target: dict[str, dict[TopicId, frozenset[int]]] = {member_id: {} for member_id in group.members}
-    subscribers: defaultdict[TopicId, list[str]] = defaultdict(list)
-    for member_id, member in sorted(group.members.items(), key=_place):
-        for topic_id in member.topic_ids:
-            subscribers[topic_id].append(member_id)
-    for topic_id, member_ids in subscribers.items():
+    in_order = sorted(group.members.items(), key=_place)
+    subscribed = yield from subscribers([member.topic_ids for _, member in in_order])
+    for topic_id, places in subscribed.items():
         partitions = group.partitions.get(topic_id)
         if partitions is None:
             raise AssignorFailed("Member is subscribed to a non-existent topic")
-        share, extras = divmod(partitions, len(member_ids))
+        share, extras = divmod(partitions, len(places))
         start = 0
-        for index, member_id in enumerate(member_ids):
+        for index, place in enumerate(places[:partitions]):
             end = start + share + (index < extras)
-            if end > start:
-                target[member_id][topic_id] = frozenset(range(start, end))
+            target[in_order[place][0]][topic_id] = frozenset(range(start, end))
             start = end
+        yield partitions
     return dict(target)
 
 

@@ -3,34 +3,34 @@
 from __future__ import annotations
 
 from kshim.coordination.groups.consumer.assignors.heterogeneous import assign_unlike
-from kshim.coordination.groups.consumer.assignors.spec import AssignorFailed, GroupSpec
-from kshim.coordination.groups.consumer.partitions import Assignment
-from kshim.coordination.java import MASK, in_order_of_a_hash_map, string_hash, uuid_hash
+from kshim.coordination.groups.consumer.assignors.spec import AssignorFailed, GroupSpec, InSteps
+from kshim.coordination.groups.consumer.partitions import Assignment, size
+from kshim.coordination.java import MASK, in_order_of_a_hash_map, uuid_hash
 from schemas.internal_topics.group_metadata_log import TopicId
 
 _Free = list[tuple[TopicId, int]]
 
 
-def assign_uniformly(group: GroupSpec) -> dict[str, Assignment]:
+def assign_uniformly(group: GroupSpec) -> InSteps[dict[str, Assignment]]:
     """See the module, and `_assign_alike` and `assign_unlike`."""
     if not group.members:
         return {}
-    return _assign_alike(group) if group.is_homogeneous else assign_unlike(group)
+    return (yield from (_assign_alike if group.is_homogeneous else assign_unlike)(group))
 
 
-def _assign_alike(group: GroupSpec) -> dict[str, Assignment]:
+def _assign_alike(group: GroupSpec) -> InSteps[dict[str, Assignment]]:
     """Assign to members that all have the subscription of the first. Each of P partitions goes to one of M
     members: P div M to every member, one more to P mod M of them.
 
     A member gets one more if it has it already; if too few do, the last members take one more.
     """
-    member_ids = in_order_of_a_hash_map(group.members, string_hash)
+    member_ids = in_order_of_a_hash_map(group.members, group.code_of)
     topic_ids = in_order_of_a_hash_map(sorted(group.members[member_ids[0]].topic_ids), uuid_hash)
     if not topic_ids:
         return {}
-    free, total = _free(group, topic_ids)
+    free, total = yield from _free(group, topic_ids)
     quota, extras = divmod(total, len(member_ids))
-    target: dict[str, dict[TopicId, set[int]]] = {}
+    target: dict[str, Assignment] = {}
     wanting: list[tuple[str, int]] = []
     subscribed = frozenset(topic_ids)
     for index, member_id in enumerate(member_ids):
@@ -43,20 +43,19 @@ def _assign_alike(group: GroupSpec) -> dict[str, Assignment]:
         if room > 0:
             wanting.append((member_id, room))
         extras -= has_extra
-    _fill(target, wanting, free)
-    return {
-        member_id: {topic_id: frozenset(partitions) for topic_id, partitions in kept.items()}
-        for member_id, kept in target.items()
-    }
+        yield 1 + len(kept)
+    yield from _fill(target, wanting, free)
+    return target
 
 
-def _free(group: GroupSpec, topic_ids: list[TopicId]) -> tuple[_Free, int]:
+def _free(group: GroupSpec, topic_ids: list[TopicId]) -> InSteps[tuple[_Free, int]]:
     """The partitions that nobody had in the last target, and how many there are with the others."""
     taken: dict[TopicId, set[int]] = {topic_id: set() for topic_id in topic_ids}
     for member in group.members.values():
         for topic_id, partitions in member.target.items():
             if topic_id in taken:
                 taken[topic_id] |= partitions
+        yield len(member.target)
     free: _Free = []
     total = 0
     for topic_id in topic_ids:
@@ -67,37 +66,50 @@ def _free(group: GroupSpec, topic_ids: list[TopicId]) -> tuple[_Free, int]:
             )
         total += count
         free += [(topic_id, partition) for partition in range(count) if partition not in taken[topic_id]]
+        yield count
     return free, total
 
 
 def _keep(
     last: Assignment, subscribed: frozenset[TopicId], quota: int, free: _Free
-) -> tuple[dict[TopicId, set[int]], int]:
-    """What a member keeps of its last target, and how much room is left in its quota. The rest is free."""
-    kept: dict[TopicId, set[int]] = {}
+) -> tuple[Assignment, int]:
+    """The part of its last target that a member keeps, and the room left in its quota. The rest becomes free.
+
+    If the member keeps everything, the result is the last target itself.
+    """
+    room = quota - size(last)
+    if room >= 0 and subscribed.issuperset(last):
+        return last, room
+    kept: dict[TopicId, frozenset[int]] = {}
     for topic_id in in_order_of_a_hash_map(last, uuid_hash):
         partitions = last[topic_id]
         if topic_id not in subscribed:
             continue
         if len(partitions) <= quota:
             quota -= len(partitions)
-            kept[topic_id] = set(partitions)
+            kept[topic_id] = partitions
             continue
         ordered = in_order_of_a_hash_map(sorted(partitions), _int_hash)
         if quota:
-            kept[topic_id] = set(ordered[:quota])
+            kept[topic_id] = frozenset(ordered[:quota])
         free += [(topic_id, partition) for partition in ordered[quota:]]
         quota = 0
     return kept, quota
 
 
-def _fill(target: dict[str, dict[TopicId, set[int]]], wanting: list[tuple[str, int]], free: _Free) -> None:
+def _fill(target: dict[str, Assignment], wanting: list[tuple[str, int]], free: _Free) -> InSteps[None]:
     """Give the free partitions to the members that have room, in the order of both."""
     start = 0
     for member_id, room in wanting:
+        gained: dict[TopicId, set[int]] = {}
         for topic_id, partition in free[start : start + room]:
-            target[member_id].setdefault(topic_id, set()).add(partition)
+            gained.setdefault(topic_id, set()).add(partition)
         start += room
+        if gained:
+            kept = target[member_id]
+            more = {topic_id: kept.get(topic_id, frozenset()) | those for topic_id, those in gained.items()}
+            target[member_id] = {**kept, **more}
+        yield room
     if start < len(free):
         raise AssignorFailed("Partitions were left unassigned")
 
