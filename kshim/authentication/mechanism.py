@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Sequence
 from typing import NamedTuple, Protocol
 
 
@@ -27,8 +28,8 @@ class Mechanism(Protocol):
     user: str
     """The name that the client claims; empty until the client has sent it."""
 
-    def step(self, token: bytes, now_ms: int) -> Answer:
-        """Answer a token. Raises AuthenticationFailed, Unreadable."""
+    def step(self, token: bytes, now_ms: int) -> Answer | Awaitable[Answer]:
+        """Answer a token, at once or later. Raises AuthenticationFailed, Unreadable."""
         ...
 
 
@@ -39,6 +40,15 @@ class AuthenticationFailed(Exception):
         super().__init__(why)
         self.message = message
         """The message for the client, in Kafka's words; empty stands for "invalid credentials"."""
+
+
+class NotEnabled(Exception):
+    """The server that checks the tokens does not take the mechanism."""
+
+    def __init__(self, enabled: Sequence[str]) -> None:
+        super().__init__("the mechanism is not enabled")
+        self.enabled = enabled
+        """The mechanisms that it takes."""
 
 
 def text_of(token: bytes, most_bytes: int) -> str:

@@ -26,8 +26,8 @@ class SaslRules:
     listener_name: str
     protocol: str
     """SASL_PLAINTEXT or SASL_SSL."""
-    mechanisms: Mapping[str, NewMechanism]
-    """The enabled mechanisms, by name."""
+    mechanisms: Mapping[str, NewMechanism | None]
+    """The enabled mechanisms, by name; None if another server checks the tokens."""
     max_reauth_ms: Mapping[str, int]
     max_receive_bytes: int
     failure_delay_ms: int
@@ -51,6 +51,20 @@ def new_rules(
         max_reauth_ms=settings.max_reauth_ms,
         max_receive_bytes=settings.max_receive_bytes,
         failure_delay_ms=failure_delay_ms,
+    )
+
+
+def relayed_rules(listener: ListenerConfig, settings: SaslSettings) -> SaslRules:
+    """The rules of a listener whose clients authenticate at a server beyond. That server delays its answers
+    to failures, and limits how long a login counts.
+    """
+    return SaslRules(
+        listener_name=listener.name,
+        protocol=listener.protocol,
+        mechanisms=dict.fromkeys(settings.mechanisms),
+        max_reauth_ms={},
+        max_receive_bytes=settings.max_receive_bytes,
+        failure_delay_ms=0,
     )
 
 

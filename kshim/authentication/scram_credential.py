@@ -6,9 +6,8 @@ only the two keys made from it. `scram_keys` computes them; a server without use
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
-from typing import Final
+from typing import Final, NamedTuple
 
 MIN_ITERATIONS: Final = 4096
 MAX_ITERATIONS: Final = 16384
@@ -36,8 +35,7 @@ class ScramMechanism(Enum):
         return next((each for each in cls if each.number == number), None)
 
 
-@dataclass(frozen=True, slots=True)
-class ScramCredential:
+class ScramCredential(NamedTuple):
     """The credential of one user for one mechanism."""
 
     salt: bytes

@@ -14,14 +14,18 @@ _LIFETIME_S: Final = 3600
 
 
 def new_token(options: Mapping[str, Secret], now_s: float) -> Secret:
-    """A JSON web token that is valid from now on. Raises ValueError for an option that should be a number."""
+    """A JSON web token that is valid from now on. Raises ValueError for an option that should be a number.
+
+    Its times have whole milliseconds, as a broker's clock has: the broker refuses a token from the future.
+    """
     claims: dict[str, object] = {}
     for name, text in options.items():
         kind, _, claim = name.removeprefix(_PREFIX).partition("Claim_")
         if claim and name.startswith(_PREFIX):
             claims[claim] = _CLAIMS[kind](text)
     lifetime_s = float(options.get(f"{_PREFIX}LifetimeSeconds", str(_LIFETIME_S)))
-    claims |= {"iat": now_s, "exp": now_s + lifetime_s}
+    issued_s = int(now_s * 1000) / 1000
+    claims |= {"iat": issued_s, "exp": issued_s + lifetime_s}
     return Secret(".".join((_part({"alg": "none"}), _part(claims), "")))
 
 

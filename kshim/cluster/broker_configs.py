@@ -7,7 +7,6 @@ broker's configs are also the defaults of topic configs, so this module finds th
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import NamedTuple
 
@@ -41,8 +40,7 @@ class Setting(NamedTuple):
     source: ConfigSource
 
 
-@dataclass(frozen=True, slots=True)
-class BrokerConfigs:
+class BrokerConfigs(NamedTuple):
     """The texts of one broker, by property: `dynamic` wins over `dynamic_default`, and that over `static`."""
 
     dynamic: Mapping[str, str]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 from uuid import UUID
 
 from kshim.cluster.broker_configs import BrokerConfigs
@@ -19,8 +20,7 @@ DEFAULT = -1
 _MAX_PARTITIONS_PER_REQUEST = _MAX_RECORDS_PER_REQUEST = 10_000
 
 
-@dataclass(frozen=True, slots=True)
-class Refusal:
+class Refusal(NamedTuple):
     """The error code and message with which a response refuses a change."""
 
     error_code: ErrorCode
@@ -39,8 +39,7 @@ class NewTopic:
     configs: Mapping[str, str | None] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class Nodes:
+class Nodes(NamedTuple):
     """The brokers that may get replicas, by node id."""
 
     registered: Collection[int]

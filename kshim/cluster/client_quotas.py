@@ -12,7 +12,6 @@ import json
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final, NamedTuple
 
@@ -47,8 +46,7 @@ _HOST = re.compile(rf"(?:{_LABEL}\.)*(?![0-9]+$){_LABEL}", re.ASCII)
 _LONGEST_HOST = 253
 
 
-@dataclass(frozen=True, slots=True)
-class QuotaChange:
+class QuotaChange(NamedTuple):
     """New quotas of an entity. The value None removes a quota."""
 
     entity: Entity

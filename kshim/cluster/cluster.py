@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import uuid
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 from uuid import UUID
 
@@ -16,7 +15,6 @@ from twisted.internet.defer import Deferred
 
 from kshim.cluster.changes import Change, Move, Outcome, moves
 from kshim.cluster.checks import (
-    DEFAULT,
     NewTopic,
     Nodes,
     Refusal,
@@ -41,18 +39,16 @@ from kshim.cluster.keys import (
     NEXT_PARTITION_NO,
     TOPIC,
 )
-from kshim.cluster.names import GROUP_METADATA_TOPIC, INTERNAL_TOPICS, MetricNames
+from kshim.cluster.making import Making, topic_key
+from kshim.cluster.names import GROUP_METADATA_TOPIC, MetricNames
 from kshim.cluster.pause import Pause, no_pause
-from kshim.cluster.replicas import fitted, placed
 from kshim.cluster.scram import ScramUsers
 from kshim.cluster.settings import ClientQuotas, Features, ProducerIds
 from kshim.cluster.topics import (
     NO_LEADER,
-    Partition,
     Topic,
     decode_topic,
     encode_topic,
-    new_partitions,
     new_topic_id,
     uuid_text,
 )
@@ -123,7 +119,7 @@ class Cluster:
         self._watchers: dict[object, Callable[[Sequence[Move]], None]] = {}
         self._topic_watchers: list[Callable[[str, str], None]] = []
         self._group_watchers: list[Callable[[Collection[str]], None]] = []
-        self._next_partition_no = 0
+        self._making = Making(config, self.node_ids, random_uuid)
 
     # ---- reading
 
@@ -210,8 +206,8 @@ class Cluster:
         )
         for key, value in self._metadata.items(TOPIC):
             stored = decode_topic(key.removeprefix(TOPIC).decode(), value)
-            self._show(self._fitted(stored, changes))
-        self._next_partition_no = int(self._metadata.get(NEXT_PARTITION_NO) or 0)
+            self._show(self._making.fitted(stored, changes))
+        self._making.next_partition_no = int(self._metadata.get(NEXT_PARTITION_NO) or 0)
         for key, _ in self._metadata.items(DELETED):  # a crash came between the deletion and its end
             self._log.delete(int(key.removeprefix(DELETED)))
             changes[key] = None
@@ -225,7 +221,7 @@ class Cluster:
             count = self._config.offsets_topic_num_partitions
             factor = min(self._config.offsets_topic_replication_factor, len(self.node_ids))
             new = NewTopic(GROUP_METADATA_TOPIC, count, factor, configs=_GROUP_METADATA_CONFIGS)
-            made.append(self._new_topic(new, changes))
+            made.append(self._making.topic(new, self.nodes(), changes))
         if changes:
             await self.writer.put(changes)
         self.cluster_id = cluster_id
@@ -252,23 +248,23 @@ class Cluster:
     async def _create_topics(
         self, wanted: Sequence[NewTopic], validate_only: bool, pause: Pause, admit: Admit
     ) -> dict[str, Topic | Refusal]:
-        wanted = [self._with_defaults(new) for new in wanted]
+        wanted = [self._making.with_defaults(new) for new in wanted]
         if (refusal := refuse_new_topics(wanted)) is not None:
             return {new.name: refusal for new in wanted}
         outcome: dict[str, Topic | Refusal] = {}
         changes: Changes = {}
-        next_partition_no = self._next_partition_no
+        next_partition_no = self._making.next_partition_no
         configs, nodes = self.broker_configs(self.node_ids[0]), self.nodes()
         for new in wanted:
             refusal = refuse_new_topic(new, self.topics, self._metric_names, nodes, configs) or admit(
                 len(new.assignments) or new.num_partitions
             )
-            outcome[new.name] = self._new_topic(new, changes) if refusal is None else refusal
+            outcome[new.name] = self._making.topic(new, nodes, changes) if refusal is None else refusal
             await pause(_NEW_TOPIC_US)
         made = [topic for topic in outcome.values() if isinstance(topic, Topic)]
         refusal = refuse_made_topics(made)
         if validate_only or refusal is not None:
-            self._next_partition_no = next_partition_no
+            self._making.next_partition_no = next_partition_no
         elif changes:
             await self.writer.put(changes)
             for topic in made:
@@ -319,7 +315,7 @@ class Cluster:
         }
         if deleted:
             await self.writer.put(
-                {_topic_key(topic.name): None for topic in deleted} | dict.fromkeys(gone, b"")
+                {topic_key(topic.name): None for topic in deleted} | dict.fromkeys(gone, b"")
             )
         for topic in deleted:
             self.writer.version += 1  # replies may have been kept since the change was made durable
@@ -367,15 +363,8 @@ class Cluster:
             return refusal
         assert topic is not None
         changes: Changes = {}
-        last, have = topic.partitions[-1].replicas, len(topic.partitions)
-        replicas = (
-            self._placed(self.node_ids.index(last[0]) + 1, count - have, len(topic.partitions[0].replicas))
-            if assignments is None
-            else [tuple(nodes) for nodes in assignments]
-        )
-        added = self._new_partitions(have, replicas, changes)
-        grown = replace(topic, partitions=topic.partitions + added)
-        changes[_topic_key(name)] = encode_topic(grown)
+        have = len(topic.partitions)
+        grown = self._making.grown(topic, count, assignments, self.nodes(), changes)
         await self.writer.put(changes)
         self._show(grown)
         self._notify(name, f"has {count} partitions, and had {have}")
@@ -391,7 +380,7 @@ class Cluster:
     async def _change_topics(self, decide: Callable[[], Change]) -> Outcome:
         topics, outcome, running = decide()
         if topics:
-            await self.writer.put({_topic_key(name): encode_topic(new) for name, new in topics.items()})
+            await self.writer.put({topic_key(name): encode_topic(new) for name, new in topics.items()})
         moved = [move for name, new in topics.items() for move in moves(self.topics[name], new)]
         for topic in topics.values():
             self._show(topic)
@@ -439,7 +428,7 @@ class Cluster:
         result = altered(wanted, node_id, self.topics, set_now.dynamic, set_now.groups, broker)
         topics, brokers, groups = result.topics, result.brokers, result.groups
         if not validate_only and (topics or brokers or groups):
-            changes: Changes = {_topic_key(topic.name): encode_topic(topic) for topic in topics}
+            changes: Changes = {topic_key(topic.name): encode_topic(topic) for topic in topics}
             changes |= {BROKER_CONFIGS + name.encode(): _encode(now) for name, now in brokers.items()}
             changes |= {
                 GROUP_CONFIGS + stored_key(name): encode_group(name, now) for name, now in groups.items()
@@ -465,70 +454,6 @@ class Cluster:
             for topic in self.topics.values():
                 self._show(topic)
 
-    # ---- the parts of a change
-
-    def _with_defaults(self, new: NewTopic) -> NewTopic:
-        if new.assignments:
-            return new
-        count, factor = new.num_partitions, new.replication_factor
-        return replace(
-            new,
-            num_partitions=self._config.num_partitions if count == DEFAULT else count,
-            replication_factor=self._config.default_replication_factor if factor == DEFAULT else factor,
-        )
-
-    def _new_topic(self, new: NewTopic, changes: Changes) -> Topic:
-        """Make a topic that passed its checks, and add it to `changes`."""
-        first = self._next_partition_no
-        given = [tuple(replicas) for _, replicas in sorted(new.assignments)]
-        replicas = given or self._placed(first, new.num_partitions, new.replication_factor)
-        topic = Topic(
-            name=new.name,
-            topic_id=new_topic_id(self._random_uuid),
-            partitions=self._new_partitions(0, replicas, changes),
-            configs={name: text for name, text in new.configs.items() if text is not None},
-            is_internal=new.name in INTERNAL_TOPICS,
-        )
-        changes[_topic_key(new.name)] = encode_topic(topic)
-        return topic
-
-    def _placed(self, start: int, count: int, replication_factor: int) -> list[tuple[int, ...]]:
-        """Place replicas round robin over the running brokers, or over all brokers if too few run.
-
-        Brokers with cordoned directories are left out, unless internal topics need them at a first start.
-        """
-        cordoned = self.cordoned
-        choices = (
-            [node for node in self.running if node not in cordoned],
-            [node for node in self.node_ids if node not in cordoned],
-            self.node_ids,
-        )
-        nodes = next(each for each in choices if len(each) >= replication_factor)
-        return placed(start, count, replication_factor, nodes)
-
-    def _new_partitions(
-        self, start: int, replicas: Sequence[tuple[int, ...]], changes: Changes
-    ) -> tuple[Partition, ...]:
-        """Make partitions from index `start` on, and add the next free partition_no to `changes`.
-
-        If the write of `changes` fails, their partition_nos stay unused until a restart, which does no harm.
-        """
-        first = self._next_partition_no
-        self._next_partition_no += len(replicas)
-        changes[NEXT_PARTITION_NO] = b"%d" % self._next_partition_no
-        return new_partitions(start, first, replicas, self.running)
-
-    def _fitted(self, topic: Topic, changes: Changes) -> Topic:
-        """Fit the replicas of a stored topic to the brokers of this start. An altered topic is added to
-        `changes`.
-        """
-        partitions = tuple(fitted(partition, self.node_ids) for partition in topic.partitions)
-        if partitions == topic.partitions:
-            return topic
-        topic = replace(topic, partitions=partitions)
-        changes[_topic_key(topic.name)] = encode_topic(topic)
-        return topic
-
     def _show(self, topic: Topic) -> None:
         self.topics[topic.name] = self._by_id[topic.topic_id] = topic
         self.writer.version += 1
@@ -548,10 +473,6 @@ def _new_acls(config: Config, writer: Writer) -> Acls | None:
 
     allow_everyone = config.allow_everyone_if_no_acl_found
     return Acls(writer, Authorizer(super_users(config.super_users), allow_everyone=allow_everyone))
-
-
-def _topic_key(name: str) -> bytes:
-    return TOPIC + name.encode()
 
 
 def _encode(configs: Mapping[str, str]) -> bytes | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import IntEnum
 from typing import NamedTuple
 
@@ -50,8 +50,7 @@ class Operation(IntEnum):
 _RESOURCE_TYPES, _OPERATIONS = frozenset(map(int, ResourceType)), frozenset(map(int, Operation))
 
 
-@dataclass(frozen=True, slots=True)
-class ConfigOperation:
+class ConfigOperation(NamedTuple):
     """One operation on one config."""
 
     name: str
@@ -60,8 +59,7 @@ class ConfigOperation:
     value: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class ConfigChange:
+class ConfigChange(NamedTuple):
     """The changes of one resource."""
 
     resource_type: int

@@ -27,8 +27,9 @@ class CurrentConfigs:
         self._of_brokers: dict[int, BrokerConfigs] = {}
         self.groups: dict[str, dict[str, str]] = {}
         """The texts set for groups, by group id. Exactly the durable ones."""
-        self._of_groups: dict[str, GroupValues] = {}
-        self._of_other_groups: GroupValues | None = None
+        self._of_groups: dict[tuple[str, int], GroupValues] = {}
+        self._of_other_groups: dict[int, GroupValues] = {}
+        """The values of all groups without configs of their own, by broker."""
         # The key has the topic's name, whose hash Python caches; a value counts for that Topic object alone.
         self._of_logs: dict[tuple[str, int], tuple[Topic, LogConfig]] = {}
 
@@ -39,16 +40,17 @@ class CurrentConfigs:
             known = self._of_brokers[node_id] = broker_configs(self._config, node_id, self.dynamic)
         return known
 
-    def of_group(self, group_id: str) -> GroupValues:
-        """The values of a group's configs: its own, else those of the first broker."""
-        known = self._of_groups.get(group_id)
-        if known is None and group_id in self.groups:
-            broker = self.of_broker(self._node_ids[0])
-            known = self._of_groups[group_id] = group_values(self.groups[group_id], broker)
+    def of_group(self, group_id: str, node_id: int) -> GroupValues:
+        """The values of a group's configs: its own, else those of broker `node_id`, its coordinator."""
+        texts = self.groups.get(group_id)
+        if texts is None:
+            known = self._of_other_groups.get(node_id)
+            if known is None:
+                known = self._of_other_groups[node_id] = group_values({}, self.of_broker(node_id))
+            return known
+        known = self._of_groups.get((group_id, node_id))
         if known is None:
-            known = self._of_other_groups
-        if known is None:
-            known = self._of_other_groups = group_values({}, self.of_broker(self._node_ids[0]))
+            known = self._of_groups[group_id, node_id] = group_values(texts, self.of_broker(node_id))
         return known
 
     def of_log(self, topic: Topic, node_id: int | None = None) -> LogConfig:
@@ -74,12 +76,13 @@ class CurrentConfigs:
         self._of_brokers.clear()
         self._of_logs.clear()
         self._of_groups.clear()
-        self._of_other_groups = None
+        self._of_other_groups.clear()
 
     def alter_groups(self, groups: Mapping[str, dict[str, str]]) -> None:
         """Put new configs of groups into force. groups: all texts of each changed group, by its id."""
         for group_id, texts in groups.items():
-            self._of_groups.pop(group_id, None)
+            for node_id in self._node_ids:
+                self._of_groups.pop((group_id, node_id), None)
             if texts:
                 self.groups[group_id] = texts
             else:

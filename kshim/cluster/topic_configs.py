@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from kshim.cluster.broker_configs import BrokerConfigs, topic_value
@@ -55,8 +54,7 @@ _CODECS = {  # "producer" is not among them
 }
 
 
-@dataclass(frozen=True, slots=True)
-class LogConfig:
+class LogConfig(NamedTuple):
     """The values of the topic configs that a log uses."""
 
     max_message_bytes: int
@@ -128,7 +126,11 @@ def log_config(configs: Mapping[str, str], broker: BrokerConfigs) -> LogConfig:
 
 
 def _compaction(values: _Values) -> Compaction:
-    return Compaction(values.number("delete.retention.ms"), values.ratio("min.cleanable.dirty.ratio"))
+    return Compaction(
+        values.number("delete.retention.ms"),
+        values.ratio("min.cleanable.dirty.ratio"),
+        values.number("min.compaction.lag.ms"),
+    )
 
 
 def _retention(values: _Values) -> Retention:

@@ -12,10 +12,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
+from typing import NamedTuple
 
 from kshim.configs.access import STANDARD_AUTHORIZER, authorizer_class, checked_super_users
 from kshim.configs.consumer_groups import ConsumerGroupsProperties
 from kshim.configs.endpoint import Endpoint
+from kshim.configs.host_pattern import HostPattern
 from kshim.configs.java import INT_MAX, LONG_MAX, SHORT_MAX
 from kshim.configs.listeners import (
     PROTOCOL_MAP,
@@ -113,7 +115,7 @@ class Config(ConsumerGroupsProperties):
     http_steering_enable: bool = _property(
         False,
         boolean,
-        "If true, every client of http.listener may also run the commands of the control socket.",
+        "If true, every client of http.listener may also run the commands that change something.",
         "none",
     )
     authorizer_class_name: str = _property(
@@ -225,6 +227,9 @@ class Config(ConsumerGroupsProperties):
     )
     log_cleaner_min_cleanable_ratio: float = _property(
         0.5, ratio, "Share of a compacted topic that may be uncompacted, from 0 to 1."
+    )
+    log_cleaner_min_compaction_lag_ms: int = _int(
+        0, "Shortest time until a record of a compacted topic is compacted.", low=0, high=LONG_MAX
     )
     fetch_max_bytes: int = _int(
         57671680, "Largest number of bytes of records in one Fetch response.", low=1024
@@ -463,6 +468,16 @@ class Config(ConsumerGroupsProperties):
         )
 
     @property
+    def broker_names(self) -> Mapping[str, HostPattern]:
+        """The pattern of the brokers' names, by listener, for listeners at which all brokers share a port.
+        Raises like `listener_configs`.
+        """
+        pattern = self.upstream_advertised_host_pattern
+        if pattern is None or not self.upstream:
+            return {}
+        return {each.name: pattern for each in self.listener_configs if each.protocol.is_tls}
+
+    @property
     def upstream(self) -> tuple[Endpoint, ...]:
         """The upstream's addresses; empty if there is no upstream, and kshim stores the records itself."""
         return tuple(map(Endpoint.parse, filter(None, self.upstream_bootstrap_servers.split(","))))
@@ -478,8 +493,7 @@ class Config(ConsumerGroupsProperties):
         return self.log_dirs if self.in_memory else str(Path(self.log_dirs).absolute())
 
 
-@dataclass(frozen=True, slots=True)
-class Property:
+class Property(NamedTuple):
     """One row of `kshim config`."""
 
     name: str

@@ -7,6 +7,7 @@ such groups are not served.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from kshim.configs.definition import (
     Check,
@@ -174,8 +175,7 @@ _ROWS = (
 GROUP_CONFIGS = {row.name: row for row in _ROWS}
 
 
-@dataclass(frozen=True, slots=True)
-class Bounds:
+class Bounds(NamedTuple):
     """The broker properties that bound a group config."""
 
     low: str

@@ -28,6 +28,7 @@ OPTIONS = {
 FOR_ONE_LISTENER = {"max.connection.creation.rate"}
 """Properties that may be set for one listener, as listener.name.internal.max.connection.creation.rate."""
 UPSTREAM_PREFIX = "upstream."
+SASL_ENABLED = "sasl.enabled.mechanisms"
 # Properties of KRaft without a warning: every server.properties has them, but kshim has no quorum.
 SILENT = {
     "process.roles",
@@ -95,6 +96,7 @@ def _problems(config: Config, keys: Mapping[str, str]) -> Iterator[str]:
         yield str(error)
     else:
         yield from _sasl_problems(config)
+        yield from _mechanism_problems(config)
     yield from _upstream_problems(config)
     if config.upstream and config.brokers > 1:
         key = keys.get("brokers", "brokers")
@@ -115,16 +117,39 @@ def _problems(config: Config, keys: Mapping[str, str]) -> Iterator[str]:
         )
 
 
+def _mechanism_problems(config: Config) -> Iterator[str]:
+    """A fault for each property that names a mechanism that there is not, if no listener with SASL reads it.
+
+    GSSAPI, which is Apache Kafka's default, is accepted there.
+    """
+    if not any(key.endswith(SASL_ENABLED) for key in config.given):
+        return
+    from kshim.configs.sasl import MECHANISMS
+
+    names = {listener.name.lower() for listener in config.listener_configs if listener.protocol.is_sasl}
+    for key, text in config.given.items():
+        of_all = _without_listener(key)
+        if SASL_ENABLED not in (key, of_all):
+            continue
+        of_listener = key.removeprefix(LISTENER_PREFIX).partition(".")[0] if of_all else ""
+        is_read = of_listener in names if of_all else bool(names)
+        unknown = [each for each in text.split(",") if each.strip() not in (*MECHANISMS, "GSSAPI", "")]
+        if unknown and not is_read:
+            yield f"{key}={text}: no mechanism {unknown[0].strip()}; expected some of {', '.join(MECHANISMS)}"
+
+
 def _sasl_problems(config: Config) -> Iterator[str]:
     """Faults in the properties of SASL, one for each listener with SASL at most."""
     names = [listener.name for listener in config.listener_configs if listener.protocol.is_sasl]
     if not names:
         return
-    from kshim.configs.sasl import WrongSasl, sasl_settings
+    from kshim.configs.sasl import WrongSasl, relayed_settings, sasl_settings
 
+    is_relayed = bool(config.upstream) and config.upstream_sasl_pass_through_enable
+    settings = relayed_settings if is_relayed else sasl_settings
     for name in names:
         try:
-            sasl_settings(config.given, name)
+            settings(config.given, name)
         except WrongSasl as error:
             yield str(error)
 
@@ -133,11 +158,19 @@ def _upstream_problems(config: Config) -> Iterator[str]:
     """Faults in the connection to the upstream and in the sharing of groups."""
     if config.upstream and config.upstream_groups_fault:
         yield config.upstream_groups_fault
+    pattern = config.upstream_advertised_host_pattern
+    if config.upstream and pattern is not None and not config.broker_names:
+        yield (
+            f"upstream.advertised.host.pattern={pattern.text}: expected a listener with TLS, whose "
+            "clients say which name they mean"
+        )
     if config.upstream and any(name.startswith(UPSTREAM_PREFIX) for name in config.given):
-        from kshim.configs.upstream import WrongUpstreamProperty, upstream_security
+        from kshim.configs.upstream import WrongUpstreamProperty, check_pass_through, upstream_security
 
         try:
-            upstream_security(config.given)
+            security = upstream_security(config.given)
+            if config.upstream_sasl_pass_through_enable:
+                check_pass_through(security, config.listener_configs)
         except WrongUpstreamProperty as error:
             yield str(error)
 
@@ -185,20 +218,27 @@ def _no_effect(name: str) -> list[str]:
 
 
 def _no_such(name: str, known: Iterable[str]) -> ValueError:
+    return ValueError(f"{name}: no such property{suggestion(name, known)}; `kshim config` lists them all")
+
+
+def suggestion(name: str, known: Iterable[str]) -> str:
+    """A question that follows "no such property": " (did you mean …?)". Empty if no known name is like it."""
     nearest = _nearest(name[:_LONGEST_COMPARED], known)
-    return ValueError(f"{name}: no such property; the nearest is {nearest}; `kshim config` lists them all")
+    return f" (did you mean {nearest}?)" if nearest else ""
 
 
+_LEAST_ALIKE = 0.6
+"""Names that have less in common are not taken for each other; from 0 to 1."""
 _LONGEST_COMPARED = 100
 """Most characters of an unknown name that are compared: a wrong file may have thousands of long names."""
 
 
 def _nearest(name: str, all_known: Iterable[str]) -> str:
-    """The property whose name is most like `name`."""
+    """The property whose name is most like `name`; empty if none is much like it."""
     from difflib import SequenceMatcher
 
     matcher = SequenceMatcher(b=name)
-    ratio, nearest = -1.0, ""
+    ratio, nearest = _LEAST_ALIKE, ""
     for known in all_known:
         matcher.set_seq1(known)
         # Both are upper bounds of the ratio, and far faster.

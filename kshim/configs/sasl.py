@@ -171,6 +171,17 @@ def sasl_settings(properties: Mapping[str, str], listener_name: str) -> SaslSett
     )
 
 
+def relayed_settings(properties: Mapping[str, str], listener_name: str) -> SaslSettings:
+    """The settings of SASL at a listener whose clients authenticate at another server: it has the users. All
+    mechanisms are enabled, unless some are named. Raises WrongSasl.
+    """
+    texts = SaslTexts(properties, listener_name)
+    return SaslSettings(
+        mechanisms=_mechanisms(texts) if texts.find(ENABLED) else MECHANISMS,
+        max_receive_bytes=texts.integer(MAX_RECEIVE_BYTES, 1, INT_MAX),
+    )
+
+
 def _mechanisms(texts: SaslTexts) -> tuple[str, ...]:
     name, text = texts.find(ENABLED) or (ENABLED, "")
     mechanisms = tuple(dict.fromkeys(filter(None, java.items(text))))

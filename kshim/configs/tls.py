@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 from kshim.configs.listeners import ListenerConfig, override
 from kshim.configs.property import property_field
@@ -165,8 +166,7 @@ def without_effect(given: Iterable[str], listeners: Sequence[ListenerConfig]) ->
     return warnings
 
 
-@dataclass(frozen=True, slots=True)
-class Store:
+class Store(NamedTuple):
     """A key store or a trust store: a file, or PEM text."""
 
     property: str
@@ -179,8 +179,7 @@ class Store:
     key_password: Secret = Secret()
 
 
-@dataclass(frozen=True, slots=True)
-class TlsSettings:
+class TlsSettings(NamedTuple):
     """The settings of one listener with TLS."""
 
     listener_name: str

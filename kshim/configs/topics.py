@@ -246,6 +246,7 @@ _ROWS = (
         0,
         "Shortest time until a record is compacted.",
         "log.cleaner.min.compaction.lag.ms",
+        effect=True,
     ),
     _int(
         "min.insync.replicas",

@@ -7,13 +7,13 @@ disk. Faults name properties, never their values.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
 from kshim.configs.config import Property
 from kshim.configs.jaas import LoginModule, parse_jaas
-from kshim.configs.listeners import SecurityProtocol
+from kshim.configs.listeners import ListenerConfig, SecurityProtocol
 from kshim.configs.sasl import LOGIN_MODULES, MECHANISMS, OAUTHBEARER
 from kshim.configs.tls import WrongTls
 from kshim.configs.tls_client import CHECK_HOST, TlsClientSettings, tls_client_settings
@@ -21,7 +21,9 @@ from kshim.configs.values import Secret, boolean
 
 PREFIX: Final = "upstream."
 BOOTSTRAP: Final = "bootstrap.servers"
+FILE: Final = "config.file"
 PROTOCOL: Final = "security.protocol"
+PASS_THROUGH: Final = "sasl.pass.through.enable"
 MECHANISM: Final = "sasl.mechanism"
 JAAS: Final = "sasl.jaas.config"
 TOKEN_URL: Final = "sasl.oauthbearer.token.endpoint.url"
@@ -53,6 +55,11 @@ class WrongUpstreamProperty(ValueError):
 
 def _rows() -> dict[str, Property]:
     rows = {
+        FILE: (
+            "The file of --upstream-config, which sets this property; kshim reads the file again when it has "
+            "changed.",
+            "",
+        ),
         PROTOCOL: (
             "Protocol of connections to the upstream: PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL.",
             "PLAINTEXT",
@@ -163,6 +170,19 @@ def upstream_security(given: Mapping[str, str]) -> UpstreamSecurity:
     except WrongTls as error:
         raise WrongUpstreamProperty(str(error)) from None
     return UpstreamSecurity(protocol=protocol, tls=tls, login=_login(find) if protocol.is_sasl else None)
+
+
+def check_pass_through(security: UpstreamSecurity, listeners: Iterable[ListenerConfig]) -> None:
+    """Check that clients can authenticate at the upstream, and that none comes in without. Raises
+    WrongUpstreamProperty.
+    """
+    if not security.protocol.is_sasl:
+        expected = f"expected {PREFIX}{PROTOCOL} to be SASL_PLAINTEXT or SASL_SSL, too"
+        raise WrongUpstreamProperty(f"{PASS_THROUGH}: {expected}")
+    for listener in listeners:
+        if not listener.protocol.is_sasl:
+            expected = f"expected SASL at every listener, but {listener.name} has {listener.protocol}"
+            raise WrongUpstreamProperty(f"{PASS_THROUGH}: {expected}")
 
 
 def of_client(properties: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:

@@ -1,5 +1,5 @@
-"""The properties of groups in front of an upstream: the topic that stores them, and the sharing of groups by
-several kshim.
+"""The properties in front of an upstream: of the topic that stores the groups, of the sharing of groups by
+several kshim, and of the brokers' names.
 """
 
 from __future__ import annotations
@@ -8,12 +8,14 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from kshim.configs.host_pattern import HostPattern, host_pattern
 from kshim.configs.java import INT_MAX, SHORT_MAX
 from kshim.configs.property import property_field
 from kshim.configs.tls import TlsProperties
 from kshim.configs.values import boolean, integer
 
 NONE = "none"
+CLASSIC_AND_CONSUMER = "classic,consumer"
 AS_MANY_AS_CAN_BE = -1
 
 
@@ -27,6 +29,13 @@ def _group_id(text: str) -> str:
     if not text:
         raise ValueError("expected a group id")
     return text
+
+
+def _protocols(text: str) -> str:
+    names = [name.strip() for name in text.split(",")]
+    if sorted(names) not in (["classic"], ["classic", "consumer"]):
+        raise ValueError("expected classic,consumer or classic")
+    return ",".join(sorted(names))
 
 
 def _replicas(text: str) -> int:
@@ -81,12 +90,54 @@ class UpstreamGroupsProperties(TlsProperties):
         "coordinates the same groups. A process that takes over waits as long before it answers.",
         NONE,
     )
+    upstream_groups_adopt_enable: bool = property_field(
+        True,
+        boolean,
+        "If true, a group whose first member joins at kshim goes on with the offsets that it has committed "
+        "at the upstream. If false, only kshim adopt copies them.",
+        NONE,
+    )
+    upstream_groups_protocols: str = property_field(
+        CLASSIC_AND_CONSUMER,
+        _protocols,
+        "The protocols of groups that kshim serves: classic,consumer or classic. Without consumer, members "
+        "with group.protocol=consumer go on to the upstream, which serves their groups.",
+        NONE,
+    )
+    upstream_drain_timeout_ms: int = property_field(
+        5000,
+        integer(0, INT_MAX),
+        "How long a kshim that ends may take to hand its clients' connections over to other kshim processes.",
+        NONE,
+    )
     upstream_offsets_mirror_enable: bool = property_field(
         True,
         boolean,
         "If true, kshim also commits the offsets of its groups at the upstream, in groups of the same names.",
         NONE,
     )
+    upstream_sasl_pass_through_enable: bool = property_field(
+        False,
+        boolean,
+        "If true, clients authenticate by SASL at the upstream, through kshim, and their requests count "
+        "there as their own: for ACLs, quotas and audits. If false, clients authenticate at kshim, and are "
+        "all kshim to the upstream.",
+        NONE,
+    )
+
+    upstream_advertised_host_pattern: HostPattern | None = property_field(
+        None,
+        host_pattern,
+        "Names by which clients reach the brokers at listeners with TLS, such as "
+        "b$(nodeId).kafka.example.com. Such a listener has one port for all brokers then: the server name of "
+        "the TLS handshake says which one is meant. Without it, each broker has its own port.",
+        NONE,
+    )
+
+    @property
+    def passes_consumer_groups(self) -> bool:
+        """True if groups of the consumer protocol are the upstream's."""
+        return self.upstream_groups_protocols != CLASSIC_AND_CONSUMER
 
     @property
     def shared_settings(self) -> Mapping[str, str]:
@@ -95,7 +146,10 @@ class UpstreamGroupsProperties(TlsProperties):
             "upstream.groups.topic": self.upstream_groups_topic,
             "upstream.groups.session.timeout.ms": str(self.upstream_groups_session_timeout_ms),
             "upstream.groups.lease.ms": str(self.upstream_groups_lease_ms),
+            "upstream.groups.protocols": self.upstream_groups_protocols,
+            "upstream.groups.adopt.enable": str(self.upstream_groups_adopt_enable).lower(),
             "upstream.offsets.mirror.enable": str(self.upstream_offsets_mirror_enable).lower(),
+            "upstream.sasl.pass.through.enable": str(self.upstream_sasl_pass_through_enable).lower(),
         }
 
     @property

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable
+from errno import EHOSTDOWN, EHOSTUNREACH, ENETDOWN, ENETUNREACH, ETIMEDOUT
 from fcntl import ioctl
 from itertools import islice
 from sys import byteorder
@@ -17,11 +18,17 @@ from termios import FIONREAD
 from typing import Any, Protocol
 
 from twisted.internet import main, tcp
+from twisted.internet.error import ConnectionLost
+from twisted.python.failure import Failure
+
+from kshim.callers.context import Contact
 
 SMALL_BYTES = 16 * 1024
 """Up to so many bytes, joining pieces costs less than passing each to the system."""
 RECEIVES_A_TURN = 4
 """Limit of receives a turn while more of one large request is available; most requests take two."""
+UNREACHED = frozenset((ETIMEDOUT, EHOSTUNREACH, EHOSTDOWN, ENETUNREACH, ENETDOWN))
+"""Errors of a socket whose other end cannot be reached."""
 MOST_PIECES = 1024
 """Limit of pieces in one system call (IOV_MAX)."""
 
@@ -92,8 +99,8 @@ class DirectSocket(tcp.Connection):
                 received = len(data) if room is None else self.socket.recv_into(room)
             except (BlockingIOError, InterruptedError):
                 return None
-            except OSError:
-                return main.CONNECTION_LOST
+            except OSError as error:
+                return why_lost(error)
             if not received:
                 return main.CONNECTION_DONE
             if room is None:
@@ -172,8 +179,8 @@ class DirectSocket(tcp.Connection):
                 sent = self.socket.sendmsg(islice(unsent, MOST_PIECES))
         except (BlockingIOError, InterruptedError):
             return None
-        except OSError:
-            return main.CONNECTION_LOST
+        except OSError as error:
+            return why_lost(error)
         self._unsent_bytes -= sent
         if not self._unsent_bytes:
             unsent.clear()
@@ -183,6 +190,22 @@ class DirectSocket(tcp.Connection):
         if sent:
             unsent[0] = memoryview(unsent[0])[sent:]
         return None
+
+
+class HostLost(ConnectionLost):
+    """The host at the other end does not answer, or cannot be reached."""
+
+
+def why_lost(error: OSError) -> Exception:
+    """The reason for Twisted after an error of a socket."""
+    return HostLost(error.errno) if error.errno in UNREACHED else main.CONNECTION_LOST
+
+
+def contact_after(reason: Failure, *, is_ours: bool) -> Contact:
+    """How a connection has ended. is_ours: True if the server closed it."""
+    if is_ours:
+        return Contact.ENDED
+    return Contact.LOST if reason.check(HostLost) else Contact.CLOSED
 
 
 class ClientSocket(DirectSocket, tcp.Server):

@@ -20,6 +20,7 @@ from kshim.callers.principal import ANONYMOUS, Principal
 from kshim.configs.endpoint import Endpoint
 from kshim.network.addresses import java_host, unmapped
 from kshim.network.beyond import Beyond
+from kshim.network.client_socket import contact_after
 from kshim.network.first_bytes import stranger
 from kshim.network.frames import FrameError, Frames
 from kshim.network.idleness import Idleness
@@ -132,8 +133,9 @@ class Connection(Protocol):
             self._count_cut()
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:
+        is_ours = self._reading.state is State.CLOSING
         self._reading.lose()
-        self.client.is_gone = True
+        self.client.ended(contact_after(reason, is_ours=is_ours))
         self.shared.unread.holders.discard(self)
         self._idleness.stop()
         self._forget_requests()
@@ -378,6 +380,15 @@ class Connection(Protocol):
             self._replies.put_bare(who.answer)
         why = who.mistake.line(text=error.start.decode("latin-1"))
         self._refuse(Refused(f"{self.client.address}: {why}", once=who.mistake))
+
+    def leave(self) -> None:
+        """Leave the transport to another connection. No request has come yet."""
+        self.transport.unregisterProducer()
+        self._reading.lose()
+        self.transport.resumeProducing()
+        self.shared.unread.holders.discard(self)
+        self._idleness.stop()
+        self._lost(self)
 
     def secured(self, principal: Principal | None) -> None:
         """Begin to serve: the TLS handshake is done. principal: from the client's certificate; None if it

@@ -121,6 +121,7 @@ def answer(
     if broker.quotas.in_force:
         function = metered(function, header.api_key, len(frame))
     version, client_id = header.api_version, header.client_id or ""
+    client.client_id = client_id
     context = RequestContext(version, client_id, client.host, client.advertised, turn, broker.node_id, client)
     try:
         response = function(broker, context, request)

@@ -16,7 +16,7 @@ from typing import Any, Final
 from twisted.internet import main
 from twisted.python.failure import Failure
 
-from kshim.network.client_socket import DirectSocket, Piece
+from kshim.network.client_socket import DirectSocket, Piece, why_lost
 from kshim.network.handshakes import Handshakes
 from kshim.storage.clock import TimerClock
 
@@ -117,8 +117,8 @@ class EncryptedSocket(DirectSocket):
             data = self.socket.recv(RECEIVE_BYTES)
         except (BlockingIOError, InterruptedError):
             return None
-        except OSError:
-            return main.CONNECTION_LOST
+        except OSError as error:
+            return why_lost(error)
         if not data:
             return main.CONNECTION_DONE
         if self._session is None and not self._begun(data):
@@ -202,8 +202,8 @@ class EncryptedSocket(DirectSocket):
             sent = self.socket.send(self._sealed)
         except (BlockingIOError, InterruptedError):
             return None
-        except OSError:
-            return main.CONNECTION_LOST
+        except OSError as error:
+            return why_lost(error)
         self._sealed = self._sealed[sent:]
         if not self._sealed:
             self._unsent_bytes -= self._sealed_bytes
@@ -256,8 +256,3 @@ class EncryptedSocket(DirectSocket):
         with suppress(ssl.SSLError):  # OpenSSL waits for the peer's end, which may never come
             self._session.unwrap()
         self._send_own()
-
-
-def reason_of(error: ssl.SSLError) -> str:
-    """Return OpenSSL's reason in lower case."""
-    return getattr(error, "verify_message", "") or (error.reason or str(error)).replace("_", " ").lower()

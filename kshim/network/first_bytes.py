@@ -6,8 +6,7 @@ None of these bytes is the size of a request: read as a size, each is above 100 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from kshim.callers.mistake import Mistake
 
@@ -24,8 +23,7 @@ _HTTP_ANSWER = (
 _REDIS_ERROR = b"-ERR This port is a Kafka listener. It does not speak Redis's protocol.\r\n"
 
 
-@dataclass(frozen=True, slots=True)
-class Stranger:
+class Stranger(NamedTuple):
     """A client that does not speak Kafka's protocol."""
 
     mistake: Mistake

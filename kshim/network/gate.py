@@ -5,6 +5,8 @@ an exchange, and then steps aside, so that further requests cost nothing more. I
 limited time (connections.max.reauth.ms, or a token that expires), the gate stays and looks at each request.
 It closes again for a client that does not authenticate in time (KIP-368).
 
+In front of an upstream, that cluster may check the tokens: the gate then waits for its answers.
+
 A failure is answered after connection.failed.authentication.delay.ms, and until then the client is not read
 from. Bytes that no client would send close the connection at once. Both are as in Apache Kafka.
 """
@@ -12,21 +14,27 @@ from. Bytes that no client would send close the connection at once. Both are as 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Final, Protocol
+from typing import Final, Protocol, TypeAlias
 
-from kshim.authentication.mechanism import Answer, AuthenticationFailed, Login, Mechanism, Unreadable
+from kshim.authentication.mechanism import (
+    AuthenticationFailed,
+    Login,
+    Mechanism,
+    NotEnabled,
+    Unreadable,
+)
 from kshim.authentication.rules import SaslRules
 from kshim.callers import Client, Refused
 from kshim.callers.mistake import Mistake
 from kshim.callers.once import Once
 from kshim.callers.principal import ANONYMOUS, USER, Principal
 from kshim.configs.sasl import MAX_RECEIVE_BYTES
-from kshim.storage.clock import Clock
+from kshim.storage.clock import Clock, after
 from kshim.turns import Turn
-from kshim.turns.promise import Promise
+from kshim.turns.promise import Promise, run, settled
 from schemas.api_key import ApiKey, api_title
 from schemas.error_code import ErrorCode
 from schemas.header import RequestHeader
@@ -50,6 +58,10 @@ _ERROR: Final = slice(4, 6)
 
 Reply = bytes | Pieces | None
 Answered = Reply | Promise[Reply]
+Relayed: TypeAlias = Callable[[str, Client], Awaitable[Mechanism]]
+"""Begins an exchange of a client, given the mechanism's name, with a server beyond this one, which checks the
+tokens. Raises NotEnabled, AuthenticationFailed, Refused.
+"""
 
 
 class Stage(Enum):
@@ -94,6 +106,8 @@ class GateContext:
     """Returns the time for tokens' expiry, in milliseconds since 1970."""
     once: Once
     logins: Logins
+    relayed: Relayed | None = None
+    """Begins the exchanges of mechanisms for which `rules` have no function."""
 
     @property
     def failure_delay_s(self) -> float:
@@ -107,6 +121,14 @@ class GateContext:
     def idle(self, client: Client) -> None:
         """Note that a connection was closed because it was idle."""
         self.logins.stalled += client.principal == ANONYMOUS
+
+    def begin(self, mechanism: str, client: Client) -> Mechanism | Awaitable[Mechanism]:
+        """Begin an exchange by an enabled mechanism; see `Relayed`."""
+        new = self.rules.mechanisms[mechanism]
+        if new is not None:
+            return new()
+        assert self.relayed is not None
+        return self.relayed(mechanism, client)
 
     def new_gate(self, server: Server, client: Client, opened: Callable[[bool], object]) -> Server:
         """Return the gate that answers a new client until it has authenticated."""
@@ -138,29 +160,33 @@ class Gate:
                 return self._server.answer(frame, client, turn)
             self._before = client.principal
         turn.is_alone = True
+        return run(self._answer(frame, turn))
+
+    async def _answer(self, frame: bytes | bytearray, turn: Turn) -> Reply:
         try:
             match self._stage:
                 case Stage.BARE_TOKENS:
-                    return self._take_bare(bytes(frame))
+                    return await self._take_bare(bytes(frame))
                 case Stage.TOKENS:
-                    return self._take(frame)
+                    return await self._take(frame)
                 case Stage.WRONG_MECHANISM:
                     raise AuthenticationFailed("it authenticates again with another mechanism")
                 case _:
-                    return self._begin(frame, turn)
+                    return await self._begin(frame, turn)
         except AuthenticationFailed as failure:
-            return self._fail(failure)
+            self._failed(failure, None)
+            raise await self._later(None) from failure
         except (MalformedMessage, Unreadable) as error:
             raise self._refused(str(error)) from error
 
     # ---- before the tokens
 
-    def _begin(self, frame: bytes | bytearray, turn: Turn) -> Answered:
+    async def _begin(self, frame: bytes | bytearray, turn: Turn) -> Reply:
         """Answer ApiVersions or SaslHandshake."""
         header, _ = decode_request_header(frame)
         awaits_versions = self._stage is Stage.FIRST
         if header.api_key == ApiKey.API_VERSIONS and awaits_versions:
-            reply = self._server.answer(frame, self._client, turn)
+            reply = await settled(self._server.answer(frame, self._client, turn))
             if isinstance(reply, bytes) and reply[_ERROR] == _NO_ERROR:
                 self._stage = Stage.HANDSHAKE
             return reply
@@ -169,48 +195,56 @@ class Gate:
             raise self._mistaken(Mistake.NO_LOGIN, header, api=_api(header), protocol=protocol)
         _, request = decode_request(frame, MAX_ELEMENTS)
         assert isinstance(request, SaslHandshakeRequest)
-        return self._choose(header, request.mechanism)
+        return await self._choose(header, request.mechanism)
 
-    def _choose(self, header: RequestHeader, name: str) -> Answered:
-        rules = self._context.rules
-        response = SaslHandshakeResponse(mechanisms=tuple(rules.mechanisms))
-        if name not in rules.mechanisms:
-            response = SaslHandshakeResponse(
-                error_code=ErrorCode.UNSUPPORTED_SASL_MECHANISM, mechanisms=tuple(rules.mechanisms)
-            )
-            enabled = ", ".join(rules.mechanisms)
-            self._log_mistake(Mistake.MECHANISM, header.client_id, mechanism=name[:40], enabled=enabled)
-            return self._later(_encoded(header, response))
+    async def _choose(self, header: RequestHeader, name: str) -> Reply:
+        enabled = tuple(self._context.rules.mechanisms)
+        if name not in enabled:
+            return await self._not_enabled(header, name, enabled)
         if self._before is not None and name != self._mechanism_name:
             self._stage = Stage.WRONG_MECHANISM
         else:
-            self._mechanism_name, self._mechanism = name, rules.mechanisms[name]()
+            try:
+                self._mechanism = await settled(self._context.begin(name, self._client))
+            except NotEnabled as error:
+                return await self._not_enabled(header, name, error.enabled)
+            self._mechanism_name = name
             self._stage = Stage.TOKENS if header.api_version else Stage.BARE_TOKENS
-        return _encoded(header, response)
+        return _encoded(header, SaslHandshakeResponse(mechanisms=enabled))
+
+    async def _not_enabled(self, header: RequestHeader, name: str, enabled: Sequence[str]) -> Reply:
+        """Refuse a mechanism. Raises Refused after the delay."""
+        details = {"mechanism": name[:40], "enabled": ", ".join(enabled)}
+        self._log_mistake(Mistake.MECHANISM, header.client_id, **details)
+        response = SaslHandshakeResponse(
+            error_code=ErrorCode.UNSUPPORTED_SASL_MECHANISM, mechanisms=tuple(enabled)
+        )
+        raise await self._later(_encoded(header, response))
 
     # ---- tokens
 
-    def _take(self, frame: bytes | bytearray) -> Answered:
-        """Answer a token in a SaslAuthenticate. Raises MalformedMessage, Unreadable."""
+    async def _take(self, frame: bytes | bytearray) -> Reply:
+        """Answer a token in a SaslAuthenticate. Raises MalformedMessage, Unreadable, Refused."""
         header, request = decode_request(frame, MAX_ELEMENTS)
         if not isinstance(request, SaslAuthenticateRequest):
             self._log_mistake(Mistake.NO_TOKEN, header.client_id, api=_api(header))
-            return self._later(_illegal_state(header, request))
+            raise await self._later(_illegal_state(header, request))
         try:
-            token, lifetime_ms = self._step(bytes(request.auth_bytes), header.client_id)
+            token, lifetime_ms = await self._step(bytes(request.auth_bytes), header.client_id)
         except AuthenticationFailed as failure:
             message = failure.message or self._wrong_credentials()
             code = ErrorCode.SASL_AUTHENTICATION_FAILED
             refusal = SaslAuthenticateResponse(error_code=code, error_message=message)
-            return self._fail(failure, header.client_id, _encoded(header, refusal))
+            self._failed(failure, header.client_id)
+            raise await self._later(_encoded(header, refusal)) from failure
         return _encoded(header, SaslAuthenticateResponse(auth_bytes=token, session_lifetime_ms=lifetime_ms))
 
-    def _take_bare(self, token: bytes) -> bytes:
+    async def _take_bare(self, token: bytes) -> bytes:
         """Answer a bare token. Raises AuthenticationFailed if Kafka closes the connection after the delay,
         Refused if it closes it at once.
         """
         try:
-            answer, _ = self._step(token, None)
+            answer, _ = await self._step(token, None)
         except AuthenticationFailed as failure:
             if failure.message:
                 raise
@@ -218,12 +252,12 @@ class Gate:
             raise self._silently() from failure
         return answer
 
-    def _step(self, token: bytes, client_id: str | None) -> tuple[bytes, int]:
+    async def _step(self, token: bytes, client_id: str | None) -> tuple[bytes, int]:
         """Return the token that answers a token, and for how many milliseconds the login is valid (0: no
         limit, or no login yet).
         """
         assert self._mechanism is not None
-        answer: Answer = self._mechanism.step(token, self._context.now_ms())
+        answer = await settled(self._mechanism.step(token, self._context.now_ms()))
         if answer.login is None:
             return answer.token, 0
         self._check_same(Principal(USER, answer.login.name))
@@ -283,12 +317,6 @@ class Gate:
 
     # ---- failures
 
-    def _fail(
-        self, failure: AuthenticationFailed, client_id: str | None = None, last_words: bytes | None = None
-    ) -> Promise[Reply]:
-        self._failed(failure, client_id)
-        return self._later(last_words)
-
     def _failed(self, failure: AuthenticationFailed, client_id: str | None) -> None:
         """Count a failure, and log which client has failed."""
         self._context.logins.failed += 1
@@ -297,13 +325,14 @@ class Gate:
         details = {"mechanism": self._mechanism_name, "as_whom": as_whom, "why": failure}
         self._log_mistake(Mistake.CREDENTIALS, client_id, **details)
 
-    def _later(self, last_words: bytes | None) -> Promise[Reply]:
-        """Close the connection after the delay, with an answer if there is one."""
+    async def _later(self, last_words: bytes | None) -> Refused:
+        """Wait for the delay; return what closes the connection, with an answer if there is one."""
         refused = self._silently()
         refused.last_words = last_words
-        promise: Promise[Reply] = Promise()
-        self._context.clock.callLater(self._context.failure_delay_s, promise.answer_alone, refused)
-        return promise
+        delay_s = self._context.failure_delay_s
+        if delay_s:
+            await after(self._context.clock, delay_s)
+        return refused
 
     def _silently(self) -> Refused:
         """Return a refusal that is not logged, because a line about it has been."""

@@ -20,13 +20,15 @@ from kshim.cluster.settings import QuotaTable
 from kshim.configs.config import Config
 from kshim.configs.endpoint import Endpoint
 from kshim.configs.listeners import LAST_PORT, ListenerConfig
+from kshim.network.by_name import ByName, moved
 from kshim.network.client_socket import ClientSocket
 from kshim.network.connection import Connection
 from kshim.network.connections import Connections, Entrance
 from kshim.network.intake import Intake
 from kshim.network.pace import AddressRates, Pace
 from kshim.network.places import Limits, Places
-from kshim.network.shared import Dispatch, Shared
+from kshim.network.shared import Dispatch, Response, Shared
+from kshim.turns import Turn
 from kshim.turns.rounds import Rounds
 from kshim.turns.unread import Unread
 
@@ -34,10 +36,12 @@ if TYPE_CHECKING:
     from twisted.internet.interfaces import IReactorFromThreads
 
     from kshim.network.gate import GateContext
-    from kshim.network.tls import Tls
+    from kshim.network.tls import Secured, Tls
     from kshim.storage.reactor import Port, Reactor
 
 _ATTEMPTS = 20
+Moves = Callable[["Secured", str | None], "Secured"]
+"""See `Tls`."""
 
 
 class CannotListen(Exception):
@@ -48,9 +52,18 @@ class Listener:
     """One broker's port of one listener."""
 
     def __init__(
-        self, config: ListenerConfig, entrance: Entrance, reactor: Reactor, tls: Tls | None = None
+        self,
+        config: ListenerConfig,
+        entrance: Entrance,
+        reactor: Reactor,
+        tls: Tls | None = None,
+        *,
+        shares_port: bool = False,
     ) -> None:
-        """tls: encrypts the connections; None for plain text."""
+        """tls: encrypts the connections; None for plain text. shares_port: True if its connections come from
+        a port that brokers share; then it listens nowhere itself.
+        """
+        self.shares_port = shares_port
         self._config = config
         self.tls = tls
         self._entrance = entrance
@@ -62,12 +75,21 @@ class Listener:
         """The address where it listens, or listened before it was suspended."""
 
     @property
+    def entrance(self) -> Entrance:
+        """Makes the listener's connections."""
+        return self._entrance
+
+    @property
     def shared(self) -> Shared:
         """The parts and settings that the listener's connections share."""
         return self._entrance.shared
 
     def open(self, address: Endpoint) -> None:
         """Accept connections at `address`. Raises CannotListen."""
+        if self.shares_port:
+            self.address = address
+            self.shared.advertised = self._advertised()
+            return
         try:
             self._port = self._reactor.listenTCP(
                 address.port, self._entrance, backlog=511, interface=address.host
@@ -101,6 +123,8 @@ class Listener:
         client's own socket, which would not refuse connections.
         """
         await self.close()
+        if self.shares_port:
+            return
         family = socket.AF_INET6 if ":" in self.address.host else socket.AF_INET
         self._kept = socket.socket(family, socket.SOCK_STREAM)
         self._kept.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -231,9 +255,31 @@ class Listening:
         for each in self._config.listener_configs:
             entrance = Entrance(self._shared(each, answer), connections)
             connections.entrances.append(entrance)
-            tls = self._new_tls(each) if self._new_tls is not None and each.protocol.is_tls else None
-            listeners.append(Listener(each.of_broker(index), entrance, self._reactor, tls))
+            if each.name in self._config.broker_names:
+                listener = Listener(each, entrance, self._reactor, shares_port=True)
+            else:
+                listener = Listener(each.of_broker(index), entrance, self._reactor, self._tls(each))
+            listeners.append(listener)
         return BrokerListeners(listeners, connections)
+
+    def for_all(self, name: str, by_name: ByName, limits: Limits) -> BrokerListeners:
+        """Return the one port of a listener for all brokers; it does not listen yet. Raises CannotListen.
+
+        name: the listener's. limits: of connections that have not named a broker yet.
+        """
+        (config,) = (each for each in self._config.listener_configs if each.name == name)
+        pace = Pace(limits, self._config, self._addresses, self._reactor)
+        connections = Connections(self._reactor, Places(limits, self._resolve), pace)
+        entrance = Entrance(self._shared(config, _unnamed), connections)
+        connections.entrances.append(entrance)
+        return BrokerListeners(
+            [Listener(config, entrance, self._reactor, self._tls(config, by_name))], connections
+        )
+
+    def _tls(self, listener: ListenerConfig, by_name: ByName | None = None) -> Tls | None:
+        if self._new_tls is None or not listener.protocol.is_tls:
+            return None
+        return self._new_tls(listener, by_name and partial(moved, by_name))
 
     def _shared(self, listener: ListenerConfig, answer: Dispatch) -> Shared:
         return Shared(
@@ -251,7 +297,12 @@ class Listening:
         )
 
 
-def _new_tls(config: Config, reactor: Reactor) -> Callable[[ListenerConfig], Tls]:
+def _unnamed(frame: bytes | bytearray, client: Client, turn: Turn) -> Response:
+    """Answer nobody: a client names a broker before its first request."""
+    raise AssertionError(client)
+
+
+def _new_tls(config: Config, reactor: Reactor) -> Callable[[ListenerConfig, Moves | None], Tls]:
     """Return a function that makes the encryption of a listener, or raises CannotListen. Imports TLS only
     now.
     """
@@ -261,11 +312,17 @@ def _new_tls(config: Config, reactor: Reactor) -> Callable[[ListenerConfig], Tls
 
     handshakes = Handshakes(reactor)
 
-    def new(listener: ListenerConfig) -> Tls:
+    def new(listener: ListenerConfig, by_name: Moves | None) -> Tls:
         names_clients = not listener.protocol.is_sasl
         try:
             settings = tls_settings(config.given, listener)
-            return Tls(settings, names_clients=names_clients, handshakes=handshakes, clock=reactor)
+            return Tls(
+                settings,
+                names_clients=names_clients,
+                handshakes=handshakes,
+                clock=reactor,
+                by_name=by_name,
+            )
         except WrongTls as error:
             raise CannotListen(f"listener {listener.name}: {error}") from error
 

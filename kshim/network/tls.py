@@ -15,10 +15,10 @@ from kshim.configs.principal_rules import mapped, parse_rules
 from kshim.configs.tls import TlsSettings
 from kshim.network.certificate_names import subject
 from kshim.network.client_socket import Receiver
-from kshim.network.encrypted import EncryptedSocket, Encryption, reason_of
+from kshim.network.encrypted import EncryptedSocket, Encryption
 from kshim.network.first_bytes import stranger
 from kshim.network.handshakes import Handshakes
-from kshim.network.tls_context import new_context
+from kshim.network.tls_context import new_context, reason_of
 from kshim.storage.clock import Timer, TimerClock
 
 HANDSHAKE_S = 10.0
@@ -40,21 +40,53 @@ _REASONS: Final = {
 """The mistakes behind OpenSSL's reasons."""
 
 
+class NamedSession(ssl.SSLObject):
+    """A session of a client that may have named the server."""
+
+    server_name: str | None = None
+    """The name to which the client connects, from its first message; None if it names none."""
+
+
+def _note_name(session: ssl.SSLObject, server_name: str | None, _: ssl.SSLContext) -> None:
+    """Keep the name that OpenSSL has found in a client's first message."""
+    assert isinstance(session, NamedSession)
+    session.server_name = server_name
+
+
 class Tls(Encryption):
     """The certificate, the rules and the handshakes of one listener."""
 
     def __init__(
-        self, settings: TlsSettings, *, names_clients: bool, handshakes: Handshakes, clock: TimerClock
+        self,
+        settings: TlsSettings,
+        *,
+        names_clients: bool,
+        handshakes: Handshakes,
+        clock: TimerClock,
+        by_name: Callable[[Secured, str | None], Secured] | None = None,
     ):
-        """names_clients: True if clients' certificates name their principals. Raises WrongTls."""
-        super().__init__(new_context(settings), handshakes, clock)
+        """names_clients: True if clients' certificates name their principals. by_name: returns the protocol
+        that goes on with a client, given the first one and the name of the server to which it connects.
+
+        Raises WrongTls.
+        """
+        self.by_name = by_name
+        super().__init__(self._new_context(settings), handshakes, clock)
         self._names_clients = names_clients
         self.settings, self._rules = settings, parse_rules(settings.mapping_rules)
 
     def use(self, settings: TlsSettings) -> None:
         """Read the stores, and use them for new connections. Raises WrongTls; then nothing changes."""
-        context, rules = new_context(settings), parse_rules(settings.mapping_rules)
+        context, rules = self._new_context(settings), parse_rules(settings.mapping_rules)
         self.settings, self.context, self._rules = settings, context, rules
+
+    def _new_context(self, settings: TlsSettings) -> ssl.SSLContext:
+        """Make a context; its sessions keep the name of the server, if that matters. Raises WrongTls."""
+        context = new_context(settings)
+        if self.by_name is not None:
+            context.sslobject_class = NamedSession
+            context.sni_callback = _note_name
+        return context
 
     def transport(self, *arguments: object) -> TlsSocket:
         """Make the socket of an accepted connection, with the arguments of Twisted's Port."""
@@ -119,6 +151,9 @@ class TlsSocket(EncryptedSocket, tcp.Server):
             self.protocol.insecure(Mistake.NO_RULE, name=str(error))
             return
         self._is_secure = True
+        if self._tls.by_name is not None:
+            assert isinstance(session, NamedSession)
+            self.protocol = self._tls.by_name(self.protocol, session.server_name)
         self.protocol.secured(principal)
 
     def _failed(self, error: ssl.SSLError) -> None:

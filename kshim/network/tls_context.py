@@ -58,6 +58,11 @@ def new_client_context(settings: TlsClientSettings) -> ssl.SSLContext:
     return context
 
 
+def reason_of(error: ssl.SSLError) -> str:
+    """Return OpenSSL's reason in lower case."""
+    return getattr(error, "verify_message", "") or (error.reason or str(error)).replace("_", " ").lower()
+
+
 def _set_versions(context: ssl.SSLContext, spoken: TlsSettings | TlsClientSettings) -> None:
     suites = spoken.cipher_suites
     older = [_openssl_name(suite) for suite in suites if not _TLS13_SUITE.match(suite)]

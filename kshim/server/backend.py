@@ -7,7 +7,7 @@ Each step that starts something adds its stop to `Parts.stops`, so a backend has
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Protocol
 
 from twisted.internet.defer import Deferred
@@ -18,7 +18,13 @@ from kshim.server.ports import B, BehindPorts, Ports
 from kshim.storage.interfaces import Activity, PartitionEnds
 
 if TYPE_CHECKING:
+    from kshim.cluster import Topic
+    from kshim.cluster.described import DescribedConfig
+    from kshim.configs.endpoint import Endpoint
+    from kshim.control.others import Others
     from kshim.faults.answers import Usual
+    from kshim.http.asking import Ask
+    from kshim.http.families import Figure
 
 
 class Backend(BehindPorts[B], Protocol[B]):
@@ -55,6 +61,13 @@ class Backend(BehindPorts[B], Protocol[B]):
     def ends(self) -> PartitionEnds:
         """Where partitions begin and end."""
 
+    @property
+    def others(self) -> Others | None:
+        """Asks the other processes that share the groups; None where there can be none."""
+
+    def http_opened(self, address: Endpoint) -> None:
+        """Note where the HTTP interface listens. Called after `listen`, if there is one."""
+
     def leader(self, shard: int) -> int:
         """Return the node id of the broker that coordinates a shard's groups; NO_LEADER if none runs."""
 
@@ -67,8 +80,17 @@ class Backend(BehindPorts[B], Protocol[B]):
     def activity(self) -> Activity:
         """Return what the store is doing."""
 
+    def figures(self) -> Iterable[Figure]:
+        """Return what the metrics show of what is behind this server, beside the store."""
+
     def described(self, addresses: str) -> str:
         """Return what was started, for the log. addresses: where clients reach it."""
+
+    def ask(self, ports: Ports[B]) -> Ask | None:
+        """Return a function that asks the brokers; None if the records are not here."""
+
+    def topic_configs(self) -> Callable[[Topic], Iterable[DescribedConfig]] | None:
+        """Return a function that describes a topic's configs; None if they are not here."""
 
     def notice(self, group_id: str) -> str:
         """Return a sentence that the page shows about a group; empty if there is none."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -30,13 +30,19 @@ from kshim.storage.cleaning import Cleaning
 from kshim.storage.journal import LogJournal
 
 if TYPE_CHECKING:
+    from kshim.cluster import Topic
     from kshim.cluster.broker_configs import BrokerConfigs
     from kshim.cluster.changes import Move
+    from kshim.cluster.described import DescribedConfig
     from kshim.cluster.scram import KnownUsers
     from kshim.cluster.settings import QuotaTable
     from kshim.configs.config import Config
+    from kshim.configs.endpoint import Endpoint
     from kshim.control.commands import Commands
+    from kshim.control.others import Others
     from kshim.faults.answers import Usual
+    from kshim.http.asking import Ask
+    from kshim.http.families import Figure
     from kshim.recorder.recorder import Recorder
     from kshim.server.parts import Parts
     from kshim.server.ports import Ports
@@ -48,10 +54,14 @@ class LocalBackend:
     """Implements `Backend`."""
 
     look: Callable[[], Deferred[None]] | None = None
+    others: Others | None = None
     cluster: Cluster
     """Made when the store is open, as are the coordinators."""
     groups: GroupRuntime
     transactions: TransactionRuntime
+
+    relayed: None = None
+    """Clients authenticate here."""
 
     def __init__(self, parts: Parts, store: Store) -> None:
         self._parts = parts
@@ -98,7 +108,7 @@ class LocalBackend:
         partitions = cluster.group_metadata_topic.partitions
         journal = LogJournal(log, [partition.partition_no for partition in partitions])
         topics = ClusterTopics(cluster)
-        configs = ValuesOfGroups(cluster.group_values)
+        configs = ValuesOfGroups(cluster.group_values, cluster.node_ids[0])
         coordinator = new_coordinator(parts.config, len(partitions), topics=topics, configs=configs)
         groups = self.groups = GroupRuntime(coordinator, journal, parts.clock, parts.loader, self._note())
         parts.stops.callback(groups.stop)
@@ -172,6 +182,9 @@ class LocalBackend:
     def is_behind(self) -> bool:
         return self.groups.is_behind or self.transactions.is_behind
 
+    def http_opened(self, address: Endpoint) -> None:
+        """See `Backend.http_opened`: nobody else asks there."""
+
     def leader(self, shard: int) -> int:
         return self.cluster.group_metadata_topic.partitions[shard].leader
 
@@ -193,6 +206,10 @@ class LocalBackend:
             return "coordinators are still loading what is stored"
         return self.activity().failure
 
+    def figures(self) -> tuple[Figure, ...]:
+        """See `Backend.figures`: there is nothing beside the store."""
+        return ()
+
     def activity(self) -> Activity:
         return self._store.activity()
 
@@ -200,6 +217,18 @@ class LocalBackend:
         nodes = ", ".join(map(str, self.cluster.node_ids))
         directory = self._parts.config.log_dirs
         return f"node {nodes} of cluster {self.cluster.cluster_id} at {addresses}, data in {directory}"
+
+    def ask(self, ports: Ports[Broker]) -> Ask:
+        from kshim.server.asking import AskBroker
+
+        listener = self._parts.config.listener_configs[0]
+        return AskBroker(ports.broker, listener.bind)
+
+    def topic_configs(self) -> Callable[[Topic], Iterable[DescribedConfig]]:
+        from kshim.cluster.described import described_topic
+
+        cluster = self.cluster
+        return lambda topic: described_topic(topic.configs, cluster.broker_configs(cluster.node_ids[0]))
 
     def notice(self, group_id: str) -> str:
         return ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from kshim.control.commands import Commands
+from kshim.control.commands import Commands, Reading
 from kshim.http.facts import Facts
 from kshim.http.listener import HttpListener
 from kshim.server.backend import Backend
@@ -15,7 +15,9 @@ from kshim.server.ports import B, Ports
 def new_http(
     parts: Parts, ports: Ports[B], backend: Backend[B], commands: Commands, why_not_ready: Callable[[], str]
 ) -> HttpListener:
-    """Return the listener, which does not listen yet. commands: what it may run if steering is allowed."""
+    """Return the listener, which does not listen yet. commands: what it may run if steering is
+    allowed; else it runs those that only read.
+    """
     assert ports.traffic is not None, "requests are counted where HTTP shows them"
     broker, config = ports.broker, parts.config
     facts = Facts(
@@ -33,8 +35,13 @@ def new_http(
         recorder=parts.recorder,
         activity=backend.activity,
         why_not_ready=why_not_ready,
+        figures=backend.figures,
         look=backend.look,
         notice=backend.notice,
-        commands=commands if config.http_steering_enable else {},
+        others=backend.others,
+        ask=backend.ask(ports),
+        topic_configs=backend.topic_configs(),
+        commands=commands if config.http_steering_enable else Reading(commands),
+        is_steered=config.http_steering_enable,
     )
     return HttpListener(facts, config.http_token, parts.reactor)

@@ -11,7 +11,8 @@ from twisted.internet.defer import gatherResults
 from kshim.answering.views import Answering, GroupsView
 from kshim.callers import Client
 from kshim.cluster.broker_configs import broker_text
-from kshim.network.listeners import BrokerListeners, Listening
+from kshim.network.by_name import ByName
+from kshim.network.listeners import BrokerListeners, Listener, Listening
 from kshim.server import StartError
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from kshim.cluster.scram import KnownUsers
     from kshim.cluster.settings import QuotaTable
     from kshim.configs.endpoint import Endpoint
-    from kshim.network.gate import GateContext
+    from kshim.network.gate import GateContext, Relayed
     from kshim.network.renewal import Renewal
     from kshim.network.shared import Measured, Response
     from kshim.network.traffic import Traffic
@@ -56,6 +57,10 @@ class BehindPorts(Protocol[B_contra]):
     def users(self) -> KnownUsers:
         """The users with passwords for SCRAM."""
 
+    @property
+    def relayed(self) -> Relayed | None:
+        """Relays clients' logins to a server beyond; None if clients authenticate here."""
+
     def broker_configs(self, node_id: int) -> BrokerConfigs:
         """Return the current configs of a broker."""
 
@@ -67,7 +72,7 @@ class Ports(Generic[B]):
         """broker: shares most with all others, and is none of them itself. Raises StartError."""
         config = parts.config
         shared = parts.reactor, parts.rounds, parts.unread, parts.once
-        gates = _gates(broker, backend.users)
+        gates = _gates(broker, backend.users, backend.relayed)
         self.broker = broker
         """Shares most with all others, and is none of them itself."""
         self._parts = parts
@@ -78,6 +83,8 @@ class Ports(Generic[B]):
         """The broker at each port, by node id."""
         self.listeners: dict[int, BrokerListeners] = {}
         """The listeners of each broker, by node id."""
+        self.for_all: dict[str, BrokerListeners] = {}
+        """The ports that all brokers share, by listener name."""
         self.traffic: Traffic | None = None
         """Counts requests; None if nobody sees them counted."""
         self.measured: Measured = partial
@@ -95,11 +102,22 @@ class Ports(Generic[B]):
         """
         limits = partial(_limit, self._backend, self._parts.config.node_id + index)
         made = self._listening.of_broker(index, self.measured(self._backend.answer, broker), limits)
+        self._watch(made)
+        self.brokers[broker.node_id], self.listeners[broker.node_id] = broker, made
+        return made
+
+    def add_for_all(self, name: str, by_name: ByName) -> Listener:
+        """Make the one port of a listener for all brokers; it does not listen yet. Raises CannotListen."""
+        limits = partial(_limit, self._backend, self._parts.config.node_id)
+        made = self.for_all[name] = self._listening.for_all(name, by_name, limits)
+        self._watch(made)
+        (listener,) = made
+        return listener
+
+    def _watch(self, made: BrokerListeners) -> None:
         for listener in made:
             if listener.tls is not None:
                 self._renewed().watch(listener.tls)
-        self.brokers[broker.node_id], self.listeners[broker.node_id] = broker, made
-        return made
 
     def remove(self, node_id: int) -> None:
         """Close and forget a broker's listeners, because one of them cannot listen."""
@@ -122,7 +140,7 @@ class Ports(Generic[B]):
         """All brokers' addresses in the order of their ports, by listener name."""
         found = [listeners.addresses for listeners in self.listeners.values()]
         names = found[0] if found else ()
-        return {name: sorted((each[name] for each in found), key=lambda it: it.port) for name in names}
+        return {name: sorted({each[name] for each in found}, key=lambda it: it.port) for name in names}
 
     def clients(self) -> list[Client]:
         """Return the connected clients of all brokers."""
@@ -130,14 +148,17 @@ class Ports(Generic[B]):
 
     async def close(self) -> None:
         """Accept no more connections, and ask the requests in flight to finish."""
-        for listeners in self.listeners.values():
+        for listeners in self._all():
             await listeners.close()
-        for listeners in self.listeners.values():
+        for listeners in self._all():
             listeners.drain()
 
     async def disconnect(self) -> None:
         """Close all connections. Returns when they are gone."""
-        await gatherResults([listeners.disconnect() for listeners in self.listeners.values()])
+        await gatherResults([listeners.disconnect() for listeners in self._all()])
+
+    def _all(self) -> Sequence[BrokerListeners]:
+        return (*self.for_all.values(), *self.listeners.values())
 
 
 def _limit(backend: BehindPorts[B], node_id: int, name: str) -> str:
@@ -145,7 +166,7 @@ def _limit(backend: BehindPorts[B], node_id: int, name: str) -> str:
     return broker_text(name, backend.broker_configs(node_id))
 
 
-def _gates(broker: Answering, users: KnownUsers) -> Mapping[str, GateContext]:
+def _gates(broker: Answering, users: KnownUsers, relayed: Relayed | None) -> Mapping[str, GateContext]:
     """Return the gates of the listeners with SASL, by listener name. Raises StartError.
 
     They are imported only if there is such a listener: a plain server starts without.
@@ -156,6 +177,6 @@ def _gates(broker: Answering, users: KnownUsers) -> Mapping[str, GateContext]:
     from kshim.network.gates import new_gates
 
     try:
-        return new_gates(broker, users)
+        return new_gates(broker, users, relayed)
     except WrongSasl as error:
         raise StartError(str(error)) from error

@@ -91,6 +91,7 @@ class Server(Generic[B]):
 
             self._http = new_http(parts, ports, self._backend, commands, self._why_not_ready)
             self.http_address = self._http.open(http)
+            self._backend.http_opened(self.http_address)
             parts.stops.push_async_callback(self._http.close)
 
     def _new_commands(self, ports: Ports[B]) -> Commands:

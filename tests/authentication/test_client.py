@@ -105,6 +105,13 @@ def test_an_unsecured_token_has_the_claims_of_the_options() -> None:
     assert login == Login("alice", (NOW_S + 60) * 1000)
 
 
+def test_a_broker_takes_a_token_in_the_millisecond_in_which_it_was_made() -> None:
+    """A broker's clock has no microseconds."""
+    now_s = 1_700_000_000.1239
+    token = new_token({"unsecuredLoginStringClaim_sub": Secret("alice")}, now_s)
+    assert ClaimRules().login(unsecured_claims(token), int(now_s * 1000)).name == "alice"
+
+
 def test_a_refused_token_is_given_up() -> None:
     token = new_token({"unsecuredLoginStringClaim_sub": Secret("alice")}, NOW_S)
     with pytest.raises(AuthenticationFailed, match="it lacks the scope"):

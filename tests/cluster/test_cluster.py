@@ -73,12 +73,13 @@ def test_compacted_topics_are_compacted_with_their_own_configs_or_the_brokers() 
     cluster = start(store, **configs)
     make(cluster, "deleted")
     own = {"cleanup.policy": "compact,delete", "delete.retention.ms": "5", "min.cleanable.dirty.ratio": "0.1"}
+    own["min.compaction.lag.ms"] = "7"
     made = make(cluster, "compacted", **own)
     result(cluster.add_partitions("compacted", 2))
     wanted = {n: Cleanup(compaction=Compaction(86400000, 0.25)) for n in range(2)} | {
         2: Cleanup(retention=Retention())
     }
-    both = Cleanup(Compaction(5, 0.1), Retention())
+    both = Cleanup(Compaction(5, 0.1, 7), Retention())
     wanted |= {made.partitions[0].partition_no + n: both for n in range(2)}
     assert asked == wanted
     asked.clear()

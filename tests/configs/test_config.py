@@ -177,8 +177,8 @@ def test_properties_syntax(text: str, properties: dict[str, str]) -> None:
         ),
         ({"listeners": ""}, "listeners=: expected"),
         ({"log_dirs": "/a,/b"}, "log.dirs=/a,/b: expected one directory, or :memory:"),
-        ({"num_partition": "3"}, "num.partition: no such property; the nearest is num.partitions; "),
-        ({"brokerid": "3"}, "brokerid: no such property; the nearest is broker.id; "),
+        ({"num_partition": "3"}, "num.partition: no such property (did you mean num.partitions?); "),
+        ({"brokerid": "3"}, "brokerid: no such property (did you mean broker.id?); "),
         (
             {"group_min_session_timeout_ms": "5", "group_max_session_timeout_ms": "4"},
             "group.min.session.timeout.ms=5: expected at most group.max.session.timeout.ms, which is 4",
@@ -190,6 +190,15 @@ def test_properties_syntax(text: str, properties: dict[str, str]) -> None:
                 "upstream_groups_session_timeout_ms": "1199",
             },
             "upstream.groups.lease.ms=600: expected at most half of upstream.groups.session.timeout",
+        ),
+        ({"foo": "1"}, "foo: no such property; `kshim config` lists them all"),
+        (
+            {"sasl_enabled_mechanisms": "PLAIN, KERBEROS"},
+            "sasl.enabled.mechanisms=PLAIN, KERBEROS: no mechanism KERBEROS; expected some of PLAIN",
+        ),
+        (
+            {"listener.name.x.sasl.enabled.mechanisms": "KERBEROS"},
+            "listener.name.x.sasl.enabled.mechanisms=KERBEROS: no mechanism KERBEROS; expected some of PLAIN",
         ),
         ({"upstream_groups_topic": "a b"}, "upstream.groups.topic=a b: expected the name of a topic"),
         ({"upstream_groups_topic": ".."}, "upstream.groups.topic=..: expected the name of a topic"),
@@ -215,9 +224,13 @@ def test_a_value_or_a_name_as_long_as_a_file_takes_no_time() -> None:
     started = time.thread_time()
     with pytest.raises(ConfigError, match="expected a number from 0 to 1"):
         new_config({"log.cleaner.min.cleanable.ratio": digits})
-    with pytest.raises(ConfigError, match="the nearest is "):
+    with pytest.raises(ConfigError, match="no such property"):
         new_config({"num.partition" * 5_000: "3"})
     assert time.thread_time() - started < 2
+
+
+def test_kafka_s_default_mechanism_is_accepted_where_no_listener_has_sasl() -> None:
+    assert new_config({"sasl.enabled.mechanisms": "GSSAPI"})[1] == []
 
 
 def test_everything_that_is_wrong_is_told_at_once() -> None:

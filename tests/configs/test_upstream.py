@@ -144,7 +144,7 @@ SASL = {"security_protocol": "SASL_PLAINTEXT"}
         ),
         (
             {"security_protocl": "SSL"},
-            "upstream.security.protocl: no such property; the nearest is upstream.security.protocol; ",
+            "upstream.security.protocl: no such property (did you mean upstream.security.protocol?); ",
         ),
     ],
 )
@@ -170,3 +170,44 @@ def test_every_secret_is_known_as_one() -> None:
     assert {name for name in PROPERTIES if "password" in name or "secret" in name} <= secrets
     assert {"upstream.sasl.jaas.config", "upstream.ssl.keystore.key"} <= secrets
     assert all(row.doc.endswith(".") for row in PROPERTIES.values())
+
+
+# ---- logins that pass through
+
+
+PASSES = {"upstream.sasl.pass.through.enable": "true", "listeners": "OUTER://127.0.0.1:9092"}
+OF_KSHIM = {
+    "upstream.security.protocol": "SASL_PLAINTEXT",
+    "upstream.sasl.mechanism": "PLAIN",
+    "upstream.sasl.jaas.config": PLAIN,
+}
+
+
+@pytest.mark.parametrize("mechanisms", [None, "PLAIN,SCRAM-SHA-256"])
+def test_a_listener_whose_logins_pass_through_needs_no_users(mechanisms: str | None) -> None:
+    given = {"listener.security.protocol.map": "OUTER:SASL_PLAINTEXT"}
+    if mechanisms:
+        given["sasl.enabled.mechanisms"] = mechanisms
+    assert new_config(UPSTREAM | OF_KSHIM | PASSES | given)[0].upstream_sasl_pass_through_enable
+
+
+@pytest.mark.parametrize(
+    ("given", "problem"),
+    [
+        (
+            {"listener.security.protocol.map": "OUTER:SSL"},
+            "expected SASL at every listener, but OUTER has SSL",
+        ),
+        (
+            {
+                "listener.security.protocol.map": "OUTER:SASL_PLAINTEXT",
+                "upstream.security.protocol": "PLAINTEXT",
+            },
+            "expected upstream.security.protocol to be SASL_PLAINTEXT or SASL_SSL, too",
+        ),
+    ],
+)
+def test_nobody_comes_in_without_a_login(given: dict[str, str], problem: str) -> None:
+    with pytest.raises(ConfigError) as failed:
+        new_config(UPSTREAM | OF_KSHIM | PASSES | given)
+    assert f"upstream.sasl.pass.through.enable: {problem}" in failed.value.problems

@@ -8,6 +8,7 @@ import weakref
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,7 +17,7 @@ from kshim.callers.principal import Principal
 from kshim.certificates.authority import Authority
 from kshim.network.encrypted import MOST_SEALED_BYTES, SEAL_BYTES
 from kshim.network.tls import HANDSHAKE_S
-from tests.network.tls_pair import Pair, Reactor, alice, authority, new_tls
+from tests.network.tls_pair import Pair, Reactor, Receiver, alice, authority, new_tls
 
 MORE_THAN_A_SOCKET_HOLDS = 16 * 1024 * 1024
 
@@ -36,6 +37,34 @@ def test_a_client_without_a_certificate(pair: Pair, version: ssl.TLSVersion) -> 
     pair.handshake(minimum_version=version, maximum_version=version)
     pair.send(b"request")
     assert (pair.protocol.principals, bytes(pair.protocol.received)) == ([None], b"request")
+
+
+@pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
+def test_another_protocol_may_go_on_once_the_client_has_named_the_server(version: ssl.TLSVersion) -> None:
+    names: list[str | None] = []
+    further = Receiver()
+
+    def goes_on(_: object, name: str | None) -> Any:
+        names.append(name)
+        return further
+
+    reactor = Reactor()
+    pair = Pair(new_tls(reactor, by_name=goes_on), reactor)
+    pair.handshake(minimum_version=version, maximum_version=version)
+    pair.send(b"request")
+    assert names == ["kshim.example"]
+    assert (further.principals, bytes(further.received)) == ([None], b"request")
+    assert pair.protocol.principals == []
+    pair.close()
+
+
+def test_a_client_may_name_no_server() -> None:
+    names: list[str | None] = []
+    reactor = Reactor()
+    pair = Pair(new_tls(reactor, by_name=lambda first, name: names.append(name) or first), reactor)
+    pair.handshake(server_hostname="127.0.0.1")
+    assert names == [None]
+    pair.close()
 
 
 @pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])

@@ -50,9 +50,10 @@ def properties(**others: str) -> dict[str, str]:
     return given | {name.replace("_", "."): text for name, text in others.items()}
 
 
-def new_tls(clock: Any, names_clients: bool = True, **others: str) -> Tls:
+def new_tls(clock: Any, names_clients: bool = True, by_name: Any = None, **others: str) -> Tls:
     settings = tls_settings(properties(**others), LISTENER)
-    return Tls(settings, names_clients=names_clients, handshakes=Handshakes(clock), clock=clock)
+    handshakes = Handshakes(clock)
+    return Tls(settings, names_clients=names_clients, handshakes=handshakes, clock=clock, by_name=by_name)
 
 
 class Receiver:
@@ -168,9 +169,11 @@ class Pair:
             context.load_cert_chain(file)
         if "ciphers" in options:
             context.set_ciphers(options.pop("ciphers"))
+        host = options.pop("server_hostname", "kshim.example")
+        context.check_hostname = host == "kshim.example"
         for name, value in options.items():
             setattr(context, name, value)
-        self.client = context.wrap_bio(self._incoming, self._outgoing, server_hostname="kshim.example")
+        self.client = context.wrap_bio(self._incoming, self._outgoing, server_hostname=host)
 
     def handshake(self, issued: Issued | None = None, tmp_path: Path | None = None, **options: Any) -> None:
         """Begin as the client, and finish the handshake. Raises ssl.SSLError."""

@@ -24,6 +24,7 @@ def new_ports(reactor: Any, **properties: str) -> tuple[Parts, Ports[Any]]:
         answer=lambda *_: None,
         quotas=QuotaTable(),
         users=KnownUsers(),
+        relayed=None,
         broker_configs=partial(broker_configs, config),
     )
     return parts, Ports(parts, backend, new_broker())
