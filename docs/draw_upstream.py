@@ -10,11 +10,13 @@ from pathlib import Path
 from docs.draw_connection import states
 from docs.draw_coordinator import drawn as _drawn
 from kshim.configs.config import PROPERTIES
+from kshim.upstream.missing import OLDEST, PARTS
 from kshim.upstream.passage_states import FLOWS, NEXT
 from kshim.upstream.table import TABLE, Entry, Way
 
 PAGE = Path(__file__).with_name("upstream.md")
 ANY = Entry(Way.FORWARDED).newest
+SETTINGS = tuple(f"upstream.{each}." for each in ("advertised", "drain", "groups", "offsets", "sasl.pass"))
 
 
 def ways() -> str:
@@ -40,11 +42,18 @@ def requests() -> str:
 
 
 def settings() -> str:
-    """A row for each property of kshim's groups."""
+    """A row for each property of kshim's groups and names."""
     rows = ["| Property | Default | |", "|---|---|---|"]
     for name, known in PROPERTIES.items():
-        if name.startswith(("upstream.groups.", "upstream.offsets.")):
+        if name.startswith(SETTINGS):
             rows.append(f"| `{name}` | {known.default} | {known.doc} |")
+    return "\n".join(rows)
+
+
+def releases() -> str:
+    """A row for each part of Kafka that an older upstream lacks."""
+    rows = ["| Since Kafka | it has | without it |", "|---|---|---|"]
+    rows += [f"| {part.since} | {part.what} | {part.without} |" for part in (OLDEST, *PARTS)]
     return "\n".join(rows)
 
 
@@ -60,7 +69,7 @@ def responses() -> str:
 
 def drawn(page: str) -> str:
     """`page` with the tables drawn anew."""
-    return _drawn(page, (ways, requests, settings, passage, responses))
+    return _drawn(page, (ways, requests, settings, passage, responses, releases))
 
 
 if __name__ == "__main__":

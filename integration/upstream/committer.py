@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 from integration.support.server import Server
 from kshim.testing.wire import Wire
@@ -40,9 +41,13 @@ def commit_request(group_id: str, topic: str, offset: int) -> OffsetCommitReques
     return OffsetCommitRequest(group_id=group_id, member_id="", topics=topics)
 
 
-def fetch_request(group_id: str, topic: str) -> OffsetFetchRequest:
-    topics = (OffsetFetchRequestTopics(name=topic, partition_indexes=(0,)),)
-    return OffsetFetchRequest(groups=(OffsetFetchRequestGroup(group_id=group_id, topics=topics),))
+def fetch_request(
+    group_id: str, topic: str, partitions: Sequence[int] = (0,), *, stable: bool = False
+) -> OffsetFetchRequest:
+    """stable: offsets that wait for the end of a transaction are answered with an error."""
+    topics = (OffsetFetchRequestTopics(name=topic, partition_indexes=tuple(partitions)),)
+    groups = (OffsetFetchRequestGroup(group_id=group_id, topics=topics),)
+    return OffsetFetchRequest(groups=groups, require_stable=stable)
 
 
 def read_of(answer: object) -> Read:
@@ -110,6 +115,26 @@ class Committer:
         if read.offset < known:
             self.faults.append(f"{known} was acknowledged, then {read.offset} read")
         return read.offset
+
+    def stable_offsets(self, partitions: Sequence[int]) -> dict[int, int]:
+        """The committed offsets, by partition; without those that wait for the end of a transaction, and
+        empty if no server answers.
+        """
+        request = fetch_request(self.group_id, self.topic, partitions, stable=True)
+        try:
+            answer: Any = self._ask(FETCH, request)
+        except OSError:
+            self._forget()
+            return {}
+        if answer is None or answer.groups[0].error_code:
+            self._forget()
+            return {}
+        return {
+            each.partition_index: each.committed_offset
+            for topic in answer.groups[0].topics
+            for each in topic.partitions
+            if not each.error_code
+        }
 
     def _ask(self, version: int, request: object) -> object:
         if self._wire is None:

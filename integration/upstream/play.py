@@ -18,9 +18,15 @@ from integration.upstream.load import WITHIN_S, Bare, Consumers, Loaded, gap_s, 
 FROZEN_S = 9.0
 """Longer than the session of the processes."""
 TOPIC = "committed"
-SHARED = " shards of __kshim_groups; "
+SHARE = " kshim share them"
 
 Undo = Callable[[], object]
+
+
+def are_to_share(servers: Sequence[Server], count: int) -> bool:
+    """True if each of these was last told that `count` kshim share the shards."""
+    lines = [[line for line in each.log if SHARE in line] for each in servers]
+    return all(of and f" {count}{SHARE}" in of[-1] for of in lines)
 
 
 class Play:
@@ -104,11 +110,9 @@ class Play:
         self._wait_as_one_of(self.servers, len(self.servers))
 
     def _wait_as_one_of(self, servers: Sequence[Server], count: int) -> None:
-        def said() -> bool:
-            lines = [[line for line in each.log if SHARED in line] for each in servers]
-            return all(of and f"{SHARED}{count} kshim" in of[-1] for of in lines)
-
-        wait_until(said, WITHIN_S, lambda: f"{count} to share all\n{self.report()}")
+        wait_until(
+            lambda: are_to_share(servers, count), WITHIN_S, lambda: f"{count} to share all\n{self.report()}"
+        )
 
     # ---- the faults
 

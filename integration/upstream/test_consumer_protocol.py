@@ -47,19 +47,21 @@ def program(request: pytest.FixtureRequest, class_path: str) -> Sequence[str]:
 def trio(kafka: Server, tmp_path: Path) -> Iterator[list[Server]]:
     """Three kshim that share the groups."""
     servers = [Server(tmp_path / f"kshim{number}", ["--upstream", kafka.bootstrap]) for number in (1, 2, 3)]
-    for server in servers:
-        server.start()
-    wait_until(lambda: all(sharers(each) == 3 for each in servers), 60, "three share the shards")
-    yield servers
-    for server in servers:
-        if server.running:
-            server.process.send_signal(signal.SIGCONT)
-            server.kill()
+    try:
+        for server in servers:
+            server.start()
+        wait_until(lambda: all(sharers(each) == 3 for each in servers), 60, "three share the shards")
+        yield servers
+    finally:
+        for server in servers:
+            if server.running:
+                server.process.send_signal(signal.SIGCONT)
+                server.kill()
 
 
 def sharers(server: Server) -> int:
     """The number of kshim that share the shards, as far as one has logged it."""
-    lines = [line for line in server.log if " shards of __kshim_groups; " in line]
+    lines = [line for line in server.log if line.endswith(" kshim share them")]
     return int(lines[-1].split("; ")[1].split()[0]) if lines else 0
 
 

@@ -8,13 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from integration.apache_kafka.nodes import Nodes
+from integration.apache_kafka.nodes import Nodes, are_in_sync
 from integration.support.awaiting import wait_until
 from integration.support.clients import Admin
 from integration.support.server import Server, set_options
 from integration.upstream.load import Bare, Consumers, Loaded, have_committed
-from kshim.testing.wire import Wire
-from schemas.messages.metadata import MetadataRequest
 
 REPLICAS = 3
 WITHIN_S = 120
@@ -42,17 +40,6 @@ def pair(nodes: Nodes, tmp_path: Path) -> Iterator[list[Server]]:
     yield servers
     for server in servers:
         server.kill()
-
-
-def are_in_sync(node: Server) -> bool:
-    """True if a node knows all replicas of all topics to be in sync. The next restart waits for that."""
-    with Wire(node.host, node.port) as wire:
-        told = wire.ask(12, MetadataRequest(topics=None))
-    return len(told.brokers) == REPLICAS and all(
-        len(partition.isr_nodes) == len(partition.replica_nodes)
-        for topic in told.topics
-        for partition in topic.partitions
-    )
 
 
 @pytest.mark.parametrize("ends", ["stop", "kill"])
@@ -84,7 +71,9 @@ def test_nothing_is_lost_and_nobody_rebalances(
             node.stop() if ends == "stop" else node.kill()
             wait_committed()
             node.restart()
-            wait_until(lambda node=node: are_in_sync(node), WITHIN_S, lambda node=node: node.report())
+            wait_until(
+                lambda node=node: are_in_sync(node, REPLICAS), WITHIN_S, lambda node=node: node.report()
+            )
             wait_committed()
         assert consumers.rebalances() == rebalances
         assert [fault for group in groups for fault in group.finish()] == []

@@ -348,7 +348,7 @@ def test_what_acls_have_to_allow(
 
 
 def test_the_client_properties_of_the_page() -> None:
-    (block,) = re.findall(r"^```properties\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
+    block, *_ = re.findall(r"^```properties\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
     properties, others = of_client(parse_properties(block))
     security = upstream_security(properties)
     assert others == []
@@ -375,3 +375,21 @@ def test_a_password_that_is_changed(kafka: Secured, new: NewKshim, topic: str) -
     log = "\n".join(line for line in kshim.log if " DEBUG " not in line)
     assert PASSWORD not in log
     assert log.count("the upstream does not answer: ") <= 2
+
+
+def test_a_changed_password_needs_no_restart(
+    kafka: Secured, new: NewKshim, topic: str, tmp_path: Path
+) -> None:
+    """It is read from the file of --upstream-config; open connections log in with it when that is due."""
+    kshim = new(SCRAM)
+    works(kshim, topic)
+    changed = "another password"
+    try:
+        file = tmp_path / "client.properties"
+        set_password(kafka.server, USER, changed)
+        file.write_text(file.read_text().replace(f'password="{PASSWORD}"', f'password="{changed}"'))
+        wait_until(lambda: "are used from now on" in "\n".join(kshim.log), 30, kshim.report)
+        works(kshim, f"{topic}-again")
+    finally:
+        set_password(kafka.server, USER, PASSWORD)
+    assert changed not in "\n".join(kshim.log)

@@ -219,18 +219,23 @@ def test_a_group_moves_here_and_back(kafka: Server, pair: list[Server], topic: s
     admin.create_topic(topic, 1)
     there, here = (Committer(servers, f"group-of-{topic}", topic) for servers in ([kafka], pair))
     wait_until(lambda: there.commit(41), 20, "a commit at the upstream")
-    wait_until(lambda: here.read() == -1, 20, "the group is not here yet")
     leader = here.leader()
     assert leader is not None
+    planned = _adopt(leader, "--all", "--dry-run")
+    assert f"{here.group_id}  {topic}  0          41" in planned, planned
     adopted = _adopt(leader, here.group_id)
     assert adopted.split() == ["Topic", "Partition", "Offset", topic, "0", "41"], adopted
     assert here.read() == 41
     assert here.commit(42)
     wait_until(lambda: there.read() == 42, 20, "the offset at the upstream")
+    far = other(pair, leader)
     assert (
-        _adopt(other(pair, leader), here.group_id)
+        _adopt(far, here.group_id)
         == f"kshim: the coordinator of group {here.group_id} answers NOT_COORDINATOR\n"
     )
+    said = _adopt(far, "--pattern", "group-of.*")
+    where = f"is coordinated by the kshim at {leader.host}:{leader.port}: adopt it there"
+    assert f"left: {here.group_id}: {where}" in said, said
     leader = Committer(pair, "unheard-of", topic).leader()
     assert leader is not None
     assert (
@@ -239,9 +244,9 @@ def test_a_group_moves_here_and_back(kafka: Server, pair: list[Server], topic: s
     admin.close()
 
 
-def _adopt(server: Server, group_id: str) -> str:
+def _adopt(server: Server, *arguments: str) -> str:
     """The output of `kshim adopt`."""
-    done = run_to_end("adopt", group_id, "--data-dir", str(server.data_dir), cwd=server.data_dir)
+    done = run_to_end("adopt", *arguments, "--data-dir", str(server.data_dir), cwd=server.data_dir)
     return done.stdout or done.stderr
 
 

@@ -136,8 +136,8 @@ def test_offsets_of_a_transaction_that_takes_too_long_do_not_count(kshim: Server
     paul.commit(5)
     paul.producer.close()
     petra = Transactional(kshim.bootstrap, made, transaction_timeout_ms=1_000)
-    petra.begin(6)
     begun = time.monotonic()
+    petra.begin(6)
     assert committed(kshim.bootstrap, made) == 5, "it is asked until the transaction has ended"
     assert time.monotonic() - begun > 0.5
     with pytest.raises(KafkaError):

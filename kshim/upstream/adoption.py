@@ -1,10 +1,14 @@
-"""`kshim adopt`: copies a group's committed offsets from the upstream, so that the group goes on in kshim.
+"""`kshim adopt`: copies groups' committed offsets from the upstream, so that the groups go on in kshim.
 
-The way back needs no command: kshim also commits offsets at the upstream.
+kshim does so by itself when the first member of a group joins (`moving_in`). The command does it before, for
+one group or for many, and shows what it would do. The way back needs no command: kshim also commits offsets
+at the upstream.
 """
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from kshim.control.commands import Command, Commands, SteeringError
@@ -12,6 +16,7 @@ from kshim.upstream.coordinators import ANSWER_S
 from kshim.upstream.link import Link, LinkError
 from kshim.upstream.there import describe_there
 from schemas.error_code import ErrorCode
+from schemas.messages.list_groups import ListGroupsRequest
 from schemas.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
@@ -20,7 +25,9 @@ from schemas.messages.offset_commit import (
 from schemas.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup
 
 if TYPE_CHECKING:
+    from kshim.configs.endpoint import Endpoint
     from kshim.control.coordinators import Coordinators
+    from kshim.upstream.moving_in import MovingIn, Offsets
     from kshim.upstream.upstream_groups import UpstreamGroups
     from schemas.messages.offset_commit import OffsetCommitResponse
 
@@ -34,13 +41,71 @@ OffsetRow = tuple[str, int, int]
 class Adoption:
     """Copies the offsets of groups."""
 
-    def __init__(self, there: UpstreamGroups, coordinators: Coordinators) -> None:
-        """there: the upstream's groups. coordinators: those of kshim."""
+    def __init__(
+        self,
+        there: UpstreamGroups,
+        coordinators: Coordinators,
+        moving_in: MovingIn,
+        brokers: Callable[[], Iterable[Endpoint]],
+        elsewhere: Callable[[str], str],
+        protocols: Sequence[str] = ("classic", "consumer"),
+    ) -> None:
+        """there: the upstream's groups. coordinators: those of kshim. brokers: returns the addresses of the
+        upstream's running brokers. elsewhere: returns where a group is coordinated if not here; else empty.
+        protocols: those of the groups that kshim serves.
+        """
         self._there = there
         self._coordinators = coordinators
+        self._moving_in = moving_in
+        self._brokers = brokers
+        self._elsewhere = elsewhere
+        self._protocols = tuple(protocols)
 
     def commands(self) -> Commands:
-        return {"adopt": Command(self.adopt, (str,))}
+        return {
+            "adopt": Command(self.adopt, (str,)),
+            "adopt-matching": Command(self.adopt_matching, (str, bool)),
+        }
+
+    async def adopt_matching(self, pattern: str, is_dry_run: bool) -> dict[str, list[object]]:
+        """Adopt the groups whose whole ids match a regular expression: the offsets of the upstream that are
+        not here, or newer there.
+
+        Returns "adopted": rows of group, topic, partition and offset; and "left": rows of group and reason.
+        is_dry_run: return the same, but adopt nothing. Raises SteeringError.
+        """
+        adopted: list[object] = []
+        left: list[object] = []
+        for group_id in await self._matching(pattern):
+            try:
+                newer = await self._newer_there(group_id)
+                if newer and not is_dry_run:
+                    await self._moving_in.adopt(group_id, newer)
+            except (SteeringError, LinkError) as error:
+                left.append([group_id, str(error)])
+                continue
+            adopted += [[group_id, *where, newer[where].committed_offset] for where in sorted(newer)]
+        return {"adopted": adopted, "left": left}
+
+    async def _matching(self, pattern: str) -> list[str]:
+        try:
+            is_wanted = re.compile(pattern).fullmatch
+        except re.error as error:
+            raise SteeringError(f"{pattern!r}: expected a regular expression: {error}") from None
+        listed = await self._there.list(self._brokers(), ListGroupsRequest(types_filter=self._protocols))
+        if listed.error_code:
+            raise SteeringError(f"the upstream does not list its groups: {ErrorCode(listed.error_code).name}")
+        return sorted(each.group_id for each in listed.groups if is_wanted(each.group_id))
+
+    async def _newer_there(self, group_id: str) -> Offsets:
+        """Return the offsets to adopt. Raises SteeringError, LinkError."""
+        if where := self._elsewhere(group_id):
+            raise SteeringError(where)
+        await self._coordinators.without_members(group_id, "its offsets stay as they are")
+        newer = await self._moving_in.newer_there(group_id)
+        if newer:
+            await self._check_unused(group_id)
+        return newer
 
     async def adopt(self, group_id: str) -> list[OffsetRow]:
         """Commit in kshim all offsets that the group has at the upstream; return them when they are durable.

@@ -14,6 +14,7 @@ from typing import Protocol
 from twisted.internet.defer import Deferred
 
 from kshim.configs.endpoint import Endpoint
+from kshim.configs.host_pattern import HostPattern
 from kshim.network.listeners import CannotListen
 from kshim.upstream.indexes import Indexes
 from kshim.upstream.rewriting import Place
@@ -66,6 +67,8 @@ class Brokers:
         """Why a broker has no port, by node id."""
         self.running: tuple[int, ...] = ()
         """The node ids of the running brokers, from the upstream's last answer."""
+        self.names: Mapping[str, HostPattern] = {}
+        """The brokers' names at listeners where all share a port, by listener name."""
         self.anchor = NOBODY
         """The broker at whose ports other processes' clients reach this one. They stay open even if it does
         not run.
@@ -83,6 +86,17 @@ class Brokers:
         """Return all brokers' addresses, those of running brokers first."""
         known = sorted(self._known.values(), key=lambda each: each.node_id not in self.running)
         return [each.address for each in known]
+
+    def runs(self) -> dict[int, bool]:
+        """Return whether each broker that was ever seen runs, by node id."""
+        return {node_id: node_id in self.running for node_id in sorted(self._known)}
+
+    def ports(self) -> dict[int, int]:
+        """Return how far each broker's port is from the anchor's, by node id; empty before there is one."""
+        if self.anchor == NOBODY:
+            return {}
+        first = self._known[self.anchor].index
+        return {node_id: known.index - first for node_id, known in sorted(self._known.items())}
 
     def see(self, node_id: int, address: Endpoint) -> Stood | None:
         """Note a broker's address, and open a port for a new broker. None if that fails."""
@@ -136,19 +150,37 @@ class Brokers:
         """Return the broker at whose port clients find the groups of a shard; NOBODY if none runs."""
         return self.running[shard % len(self.running)] if self.running else NOBODY
 
-    def place(self, at: int, advertised: Endpoint) -> Place:
-        """Return a function that maps brokers to addresses, for a client that reached the broker `at` by the
-        address `advertised`.
+    def serving(self, node_id: int | None) -> int | None:
+        """Return the broker for a client that has named one, or none, at a port that brokers share; None for
+        one that does not run. A client that names no known broker gets the one at which this process is
+        found.
         """
-        of_here = self._known[at].index
+        if node_id in self._known:
+            return node_id if self._known[node_id].is_open else None
+        open_ones = [each for each in (self.anchor, *self.running) if each in self._known]
+        return next((each for each in open_ones if self._known[each].is_open), None)
+
+    def place(self, at: int, advertised: Endpoint, listener_name: str = "") -> Place:
+        """Return a function that maps brokers to addresses, for a client that reached the broker `at` by the
+        address `advertised` of a listener.
+        """
+        of_here, names = self._known[at].index, self.names.get(listener_name)
 
         def place(node_id: int, address: Endpoint) -> Endpoint | None:
             known = self.see(node_id, address)
             if known is None:
                 return None
+            if names is not None:
+                return Endpoint(names.host(node_id), advertised.port)
             return Endpoint(advertised.host, advertised.port + known.index - of_here)
 
         return place
+
+    def in_place_of(self, node_id: int) -> int:
+        """Return the broker at which a client of a port can log in: the port's own, or, if that does not run,
+        another one. Such a client came for a coordinator.
+        """
+        return node_id if node_id in self.running or not self.running else self.running[0]
 
     def reach(self, node_id: int, place: Place) -> Endpoint | None:
         """Return where a client finds a broker, given its node id alone."""

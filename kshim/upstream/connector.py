@@ -12,7 +12,7 @@ from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any, cast
 
 from twisted.internet import tcp
-from twisted.internet.defer import Deferred
+from twisted.internet.defer import Deferred, succeed
 from twisted.internet.protocol import ClientFactory
 from twisted.python.failure import Failure
 
@@ -24,6 +24,7 @@ from kshim.upstream.lost import Target, not_reached
 if TYPE_CHECKING:
     from twisted.internet.interfaces import IReactorFromThreads
 
+    from kshim.configs.tls_client import TlsClientSettings
     from kshim.configs.upstream import UpstreamSecurity
     from kshim.storage.reactor import Reactor
     from kshim.upstream.logins import Logins
@@ -35,8 +36,7 @@ class Connector:
     def __init__(self, reactor: Reactor, security: UpstreamSecurity | None = None) -> None:
         """security: None for plain text without a login."""
         self.reactor = reactor
-        self._tls = None if security is None else security.tls
-        self._login = None if security is None else security.login
+        self._security = security
         self._logins: Logins | None = None
         self._new_socket: Callable[..., object] = OutgoingSocket
 
@@ -44,44 +44,63 @@ class Connector:
         """Read the key stores and get a token, if the security settings need them. Errbacks
         WrongUpstreamProperty, LoginFailed.
         """
-        return Deferred.fromCoroutine(self._prepare())
+        return succeed(None) if self._security is None else self.use(self._security)
 
-    async def _prepare(self) -> None:
-        if self._tls is not None:
-            from kshim.configs.tls import WrongTls
-            from kshim.configs.upstream import WrongUpstreamProperty
-            from kshim.network.encrypted import Encryption
-            from kshim.network.handshakes import Handshakes
-            from kshim.network.outgoing import TlsOutgoingSocket
-            from kshim.network.tls_context import new_client_context
-            from kshim.upstream.tls_faults import refused
+    def use(self, security: UpstreamSecurity) -> Deferred[None]:
+        """Use these settings for connections to come. If they cannot be used, those before stay. Errbacks
+        WrongUpstreamProperty, LoginFailed.
+        """
+        return Deferred.fromCoroutine(self._use(security))
 
-            try:
-                context = new_client_context(self._tls)
-            except WrongTls as error:
-                raise WrongUpstreamProperty(str(error)) from None
-            encryption = Encryption(context, Handshakes(self.reactor), self.reactor)
-            self._new_socket = partial(TlsOutgoingSocket, encryption, refused)
-        if self._login is not None:
+    async def _use(self, security: UpstreamSecurity) -> None:
+        new_socket = OutgoingSocket if security.tls is None else self._new_tls_socket(security.tls)
+        logins: Logins | None = None
+        if security.login is not None:
             from kshim.upstream.logins import Logins
 
-            self._logins = Logins(self._login, self.reactor)
-            await self._logins.start()
+            logins = Logins(security.login, self.reactor)
+            await logins.start()
+        self._security, self._new_socket = security, new_socket
+        if logins is not None and self._logins is not None:
+            self._logins.become(logins)  # sessions of open connections renew their logins by it
+        else:
+            self.stop()
+            self._logins = logins
+
+    def _new_tls_socket(self, tls: TlsClientSettings) -> Callable[..., object]:
+        """Return what makes encrypted sockets. Raises WrongUpstreamProperty."""
+        from kshim.configs.tls import WrongTls
+        from kshim.configs.upstream import WrongUpstreamProperty
+        from kshim.network.encrypted import Encryption
+        from kshim.network.handshakes import Handshakes
+        from kshim.network.outgoing import TlsOutgoingSocket
+        from kshim.network.tls_context import new_client_context
+        from kshim.upstream.tls_faults import refused
+
+        try:
+            context = new_client_context(tls)
+        except WrongTls as error:
+            raise WrongUpstreamProperty(str(error)) from None
+        encryption = Encryption(context, Handshakes(self.reactor), self.reactor)
+        return partial(TlsOutgoingSocket, encryption, refused)
 
     def stop(self) -> None:
         """Stop renewing the token."""
         if self._logins is not None:
             self._logins.stop()
 
-    def connect(self, target: Target, address: Endpoint, timeout_s: float) -> None:
+    def connect(self, target: Target, address: Endpoint, timeout_s: float, *, logs_in: bool = True) -> None:
         """Begin to connect. The target gets the connection, or its `lose` is called.
 
-        timeout_s: the limit for TCP, and again for the handshake and the login together.
+        timeout_s: the limit for TCP, and again for the handshake and the login together. logs_in: False for a
+        connection on which a client will log in itself.
         """
         protocol: Any = target
-        if self._tls is not None or self._logins is not None:
-            target.session = None if self._logins is None else self._logins.new_session()
-            protocol = Entering(target, address, self.reactor, timeout_s, is_encrypted=self._tls is not None)
+        is_encrypted = self._security is not None and self._security.tls is not None
+        logins = self._logins if logs_in else None
+        target.session = None if logins is None else logins.new_session()
+        if is_encrypted or logins is not None:
+            protocol = Entering(target, address, self.reactor, timeout_s, is_encrypted=is_encrypted)
         connecting = _Connecting(self.reactor, target, protocol, address.port, timeout_s, self._new_socket)
         try:
             connecting.connect([str(ip_address(address.host))])

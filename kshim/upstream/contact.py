@@ -17,6 +17,9 @@ logger = logging.getLogger(__name__)
 
 CONNECT_S = 5.0
 ANSWER_S = 10.0
+SAYS_S = 1.0
+"""A start that takes longer is explained in the log."""
+MOST_NAMED = 5
 AGAIN_S = 0.5
 """The pause before all addresses are tried again."""
 
@@ -34,6 +37,8 @@ class Contact:
         self._linking: list[Deferred[Link]] | None = None
         """Callers that wait for the link that is being made; None if none is."""
         self._is_stopped = False
+        self._last = ""
+        """Why the last attempt of `first` failed."""
 
     def ask(self, request: Any) -> Deferred[Any]:
         """Send a request. Fires with the response; errbacks LinkError."""
@@ -83,13 +88,27 @@ class Contact:
     async def first(self, timeout_s: float) -> Link:
         """Return the first link. Raises LinkError after `timeout_s`, or as soon as a broker refuses kshim."""
         until_s = self._reactor.seconds() + timeout_s
-        while True:
-            try:
-                return await self.link()
-            except LinkError as error:
-                if error.is_refused or self._is_stopped or self._reactor.seconds() + AGAIN_S >= until_s:
-                    raise
-            await after(self._reactor, AGAIN_S)
+        says = self._reactor.callLater(SAYS_S, self._say, until_s)
+        try:
+            while True:
+                try:
+                    return await self.link()
+                except LinkError as error:
+                    self._last = str(error)
+                    if error.is_refused or self._is_stopped or self._reactor.seconds() + AGAIN_S >= until_s:
+                        raise
+                await after(self._reactor, AGAIN_S)
+        finally:
+            if says.active():
+                says.cancel()
+
+    def _say(self, until_s: float) -> None:
+        """Log which addresses are tried, for people who would else wait without a word."""
+        tried = ",".join(map(str, self._bootstrap[:MOST_NAMED]))
+        more = f" and {len(self._bootstrap) - MOST_NAMED} more" if len(self._bootstrap) > MOST_NAMED else ""
+        last = f"; {self._last}" if self._last else ", which has not answered yet"
+        left_s = until_s - self._reactor.seconds()
+        logger.warning("trying to reach the upstream %s%s for %.0f s more%s", tried, more, left_s, last)
 
     def stop(self) -> None:
         """Close the link, and make no other."""

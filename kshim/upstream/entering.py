@@ -8,11 +8,11 @@ from typing import Any, Final
 from twisted.internet.protocol import connectionDone
 from twisted.python.failure import Failure
 
+from kshim.client.session import LoginFailed
 from kshim.configs.endpoint import Endpoint
 from kshim.network.frames import FrameError, Frames, framed
 from kshim.storage.clock import Timer, TimerClock
 from kshim.upstream.lost import Lost, Target, lost_by
-from kshim.upstream.session import LoginFailed
 from kshim.upstream.splicing import Reading
 
 MOST_BYTES: Final = 1024 * 1024

@@ -70,6 +70,12 @@ class EveryTopic:
         self._looking: list[Deferred[None]] | None = None
         """The callers that wait for the look under way; None if there is none."""
         self._timer: Call | None = None
+        self.created: Callable[[], None] = _nobody_waits
+        """Called when a look has found new topics."""
+        self.before_new: Callable[[], Awaitable[None]] = _at_once
+        """Awaited before new topics are known, which groups then search: those who may see them are asked
+        which.
+        """
 
     def start(self) -> None:
         """Begin to look every LOOK_S, if there is a need."""
@@ -125,11 +131,15 @@ class EveryTopic:
             if topic.name and not topic.error_code:
                 found[topic.name] = Brief(topic.topic_id, len(topic.partitions))
                 self._topics.take(topic, asked_s)
-        if not found.keys() <= self.by_name.keys():
+        has_new = not found.keys() <= self.by_name.keys()
+        if has_new:
+            await self.before_new()
             self.version = max(self.version + 1, int(self._topics.clock.seconds() * 1000))
         self.by_name = found
         self.names_by_id = {each.topic_id: name for name, each in found.items()}
         self._asked_s = asked_s
+        if has_new:
+            self.created()
 
     def _look_again(self) -> None:
         self._timer = self._topics.clock.callLater(LOOK_S, self._look_again)
@@ -137,6 +147,14 @@ class EveryTopic:
             self.look().addErrback(_not_now)
         else:
             self.by_name, self.names_by_id = {}, {}
+
+
+async def _at_once() -> None:
+    """Do nothing."""
+
+
+def _nobody_waits() -> None:
+    """Do nothing."""
 
 
 def _not_now(failure: Failure) -> None:

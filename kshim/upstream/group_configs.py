@@ -65,8 +65,8 @@ class UpstreamGroupConfigs:
         """The values of the groups for which something is set."""
         self._timer: Timer | None = None
 
-    def values(self, group_id: str) -> GroupValues:
-        """The values that are in force for a group."""
+    def values(self, group_id: str, _: int = 0) -> GroupValues:
+        """The values that are in force for a group, at every broker of kshim."""
         return self._values.get(group_id, self._defaults)
 
     def is_known(self, group_id: str) -> bool:

@@ -5,11 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from kshim.callers import RequestContext
+from kshim.configs.endpoint import Endpoint
+
 if TYPE_CHECKING:
     from kshim.answering.replies import Replies
     from kshim.answering.views import Answering, MembersView, OffsetsView
     from kshim.callers.arrivals import Arrivals
     from kshim.callers.once import Once
+    from kshim.cluster.decisions import Decisions
     from kshim.configs.config import Config
     from kshim.coordination.interfaces import Groups
     from kshim.quotas.quotas import Quotas
@@ -22,6 +26,13 @@ if TYPE_CHECKING:
 
 HERE: Final = 0
 """The node id of kshim's coordinator, which all ports of this process share."""
+OWN_VERSION: Final = 9
+"""A version in which requests about groups name topics, not their ids."""
+
+
+def own_context() -> RequestContext:
+    """The context of requests that kshim makes of its own coordinator."""
+    return RequestContext(OWN_VERSION, "kshim", "/127.0.0.1", Endpoint("127.0.0.1", 0), node_id=HERE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +60,8 @@ class Here:
     replies: Replies
     wall_clock: Clock
     """The time that groups go by; people may move it ahead, or hold it."""
-    authorizer: None = None
+    authorizer: Decisions | None = None
+    """What the upstream lets one client do, if clients authenticate there; else None."""
 
     def has_offsets(self, shard: int, producer_id: int, producer_epoch: int) -> bool:
         """Return False: the shard's log has to be read first, which the transactions do."""

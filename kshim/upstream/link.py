@@ -20,20 +20,20 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, NamedTuple
 
-from twisted.internet.defer import Deferred, fail
+from twisted.internet.defer import Deferred, fail, succeed
 from twisted.internet.protocol import connectionDone
 from twisted.python.failure import Failure
 
 from kshim import __version__
+from kshim.client.session import LoginFailed, Session
 from kshim.configs.endpoint import Endpoint
 from kshim.network.frames import FrameError, Frames, framed
 from kshim.storage.clock import Timer, TimerClock
 from kshim.upstream.connector import Connector
 from kshim.upstream.entering import ALERT, SPEAKS_TLS
 from kshim.upstream.lost import Lost, lost_by
-from kshim.upstream.session import LoginFailed, Session
 from kshim.upstream.splicing import Reading
-from schemas.api_key import ApiKey
+from schemas.api_key import ApiKey, api_title
 from schemas.error_code import ErrorCode
 from schemas.header import RequestHeader
 from schemas.message import MalformedMessage, definition
@@ -158,6 +158,18 @@ class Link(Reading):
 
         return self._send(api_key, version, request, read if has_response else None, timeout_s)
 
+    def ask_frame(self, frame: bytes | bytearray, *, timeout_s: float = TIMEOUT_S) -> Deferred[bytes]:
+        """Send a request that is encoded already; fires with its response, in a frame with the request's own
+        correlation id. Errbacks LinkError.
+        """
+        if self._why is not None:
+            return fail(self._why)
+        self._renew_login()
+        correlation_id = self._next_correlation_id()
+        self._write(bytes(frame[:4]) + correlation_id.to_bytes(4) + bytes(frame[8:]))
+        title = api_title(int.from_bytes(frame[:2]))
+        return self._expect(correlation_id, title, lambda found: bytes(frame[4:8]) + found[4:], timeout_s)
+
     def close(self) -> None:
         """Close the link. Requests under way fail."""
         self._end(LinkError(f"the connection to upstream broker {self.address} was closed here"))
@@ -237,22 +249,33 @@ class Link(Reading):
     ) -> Deferred[Any]:
         if self._why is not None:
             return fail(self._why)
-        if self.session is not None and self.session.is_due(self._clock.seconds()):
-            self._log_in_again(self.session)
-        self._correlation_id = (self._correlation_id + 1) & 0x7FFFFFFF
+        self._renew_login()
+        correlation_id = self._next_correlation_id()
         header = RequestHeader(
             api_key=api_key,
             api_version=version,
-            correlation_id=self._correlation_id,
+            correlation_id=correlation_id,
             client_id=self._client_id,
         )
         self._write(encode_request(header, request))
-        answer: Deferred[Any] = Deferred()
         if read is None:
-            answer.callback(None)
-            return answer
-        timer = self._clock.callLater(timeout_s, self._too_late, ApiKey(api_key).title, timeout_s)
-        self._asked.append(_Asked(self._correlation_id, read, answer, timer))
+            return succeed(None)
+        return self._expect(correlation_id, ApiKey(api_key).title, read, timeout_s)
+
+    def _renew_login(self) -> None:
+        if self.session is not None and self.session.is_due(self._clock.seconds()):
+            self._log_in_again(self.session)
+
+    def _next_correlation_id(self) -> int:
+        self._correlation_id = (self._correlation_id + 1) & 0x7FFFFFFF
+        return self._correlation_id
+
+    def _expect(
+        self, correlation_id: int, title: str, read: Callable[[bytes | bytearray], object], timeout_s: float
+    ) -> Deferred[Any]:
+        answer: Deferred[Any] = Deferred()
+        timer = self._clock.callLater(timeout_s, self._too_late, title, timeout_s)
+        self._asked.append(_Asked(correlation_id, read, answer, timer))
         return answer
 
     def _write(self, frame: bytes) -> None:

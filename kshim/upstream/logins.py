@@ -2,26 +2,18 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from twisted.internet.defer import Deferred, execute
 
-from kshim.authentication.client import Exchange, OAuthBearer, Plain, Scram
-from kshim.authentication.scram_credential import ScramMechanism
-from kshim.configs.sasl import OAUTHBEARER, PLAIN
-from kshim.configs.upstream import JAAS, LoginSettings
-from kshim.configs.values import Secret
-from kshim.upstream.session import LoginFailed, Session
+from kshim.authentication.client import Exchange
+from kshim.client.exchanges import new_exchange
+from kshim.client.session import Session
+from kshim.configs.upstream import PREFIX, LoginSettings
 from kshim.upstream.token_endpoint import RenewedToken
 
 if TYPE_CHECKING:
     from kshim.storage.reactor import Reactor
-
-
-_EXTENSION: Final = ("unsecuredLoginExtension_", "extension_")
-"""Prefixes of login module options sent as extensions: with an unsecured token, with any other."""
 
 
 class Logins:
@@ -44,32 +36,15 @@ class Logins:
         if self._renewed is not None:
             self._renewed.stop()
 
+    def become(self, other: Logins) -> None:
+        """Take the credentials of another one, which has started, for all logins to come."""
+        self.stop()
+        self._settings, self._renewed = other._settings, other._renewed
+
     def new_session(self) -> Session:
         """Return the session for one connection."""
-        return Session(self._settings.mechanism, self._new_exchange)
+        return Session(self._settings.mechanism, self._new_exchange, prefix=PREFIX)
 
     def _new_exchange(self) -> Exchange:
         """Begin a login. Raises LoginFailed."""
-        mechanism, options = self._settings.mechanism, self._settings.options
-        if mechanism == OAUTHBEARER:
-            return self._new_bearer(options)
-        username, password = options["username"], options["password"]
-        if mechanism == PLAIN:
-            return Plain(username, password)
-        by_token = options.get("tokenauth", "").lower() == "true"
-        return Scram(ScramMechanism(mechanism), username, password, is_delegation_token=by_token)
-
-    def _new_bearer(self, options: Mapping[str, Secret]) -> OAuthBearer:
-        if self._renewed is not None:
-            return OAuthBearer(self._renewed.token(), _named(options, _EXTENSION[1]))
-        from kshim.authentication.unsecured_token import new_token
-
-        try:
-            token = new_token(options, time.time())
-        except ValueError as error:
-            raise LoginFailed(f"upstream.{JAAS}: {error}") from None
-        return OAuthBearer(token, _named(options, _EXTENSION[0]))
-
-
-def _named(options: Mapping[str, Secret], prefix: str) -> dict[str, str]:
-    return {name.removeprefix(prefix): text for name, text in options.items() if name.startswith(prefix)}
+        return new_exchange(self._settings, None if self._renewed is None else self._renewed.token())

@@ -9,7 +9,7 @@ from twisted.internet.error import ConnectError, ConnectionDone, ConnectionLost
 from twisted.python.failure import Failure
 
 if TYPE_CHECKING:
-    from kshim.upstream.session import Session
+    from kshim.client.session import Session
 
 
 class Lost(NamedTuple):

@@ -8,23 +8,28 @@ Clients do not see the twin. It is deleted with its group.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 from functools import partial
 from types import CoroutineType
 from typing import Any, TypeVar
 
-from twisted.internet.defer import Deferred
+from twisted.internet.defer import Deferred, DeferredList, FirstError
 
 from kshim.callers import RequestContext
 from kshim.callers.once import Once
 from kshim.coordination.group_runtime import GroupRuntime
 from kshim.coordination.groups.consumer.environment import Visible
+from kshim.coordination.groups.consumer.member import JOINS
 from kshim.coordination.groups.consumer.requests import DescribeConsumerGroup, MemberHeartbeat, Patience
+from kshim.coordination.groups.consumer.topic_names import UNPREPARED, Prepared
 from kshim.coordination.groups.refusals import DeleteGroup, DescribeGroup, StableOffsetFetch
 from kshim.coordination.groups.states import State
 from kshim.turns.promise import Answer, Runnable, run, settled
 from kshim.upstream.link import LinkError
 from kshim.upstream.member_topics import MemberTopics
+from kshim.upstream.moving_in import MovingIn
+from kshim.upstream.one_side import OneSide, UsedThere
 from kshim.upstream.topics import Topics
 from kshim.upstream.upstream_groups import (
     DELETE,
@@ -32,8 +37,10 @@ from kshim.upstream.upstream_groups import (
     DESCRIBE_CONSUMER,
     FETCH,
     FETCH_STABLE,
+    NOT_OURS_TO_SEE,
     Question,
     UpstreamGroups,
+    offsets_of,
 )
 from schemas.error_code import ErrorCode
 from schemas.messages.consumer_group_describe import DescribedGroup as DescribedConsumerGroup
@@ -50,7 +57,13 @@ from schemas.messages.offset_delete import (
     OffsetDeleteRequestTopic,
     OffsetDeleteResponse,
 )
-from schemas.messages.offset_fetch import OffsetFetchRequestGroup, OffsetFetchResponseGroup
+from schemas.messages.offset_fetch import (
+    OffsetFetchRequestGroup,
+    OffsetFetchRequestTopics,
+    OffsetFetchResponseGroup,
+    OffsetFetchResponsePartitions,
+    OffsetFetchResponseTopics,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -58,7 +71,6 @@ R = TypeVar("R")
 
 FIRST_FETCH_BY_ID = 10
 ABSENT = frozenset((ErrorCode.NONE, ErrorCode.GROUP_ID_NOT_FOUND))
-NOT_OURS_TO_SEE = frozenset((ErrorCode.GROUP_AUTHORIZATION_FAILED, ErrorCode.TOPIC_AUTHORIZATION_FAILED))
 STOPS_DELETION = frozenset(
     (
         ErrorCode.NON_EMPTY_GROUP,
@@ -79,17 +91,22 @@ class MergedGroups:
         upstream: UpstreamGroups,
         topics: Topics,
         members: MemberTopics,
+        moving_in: MovingIn,
+        one_side: OneSide,
         once: Once,
         *,
         has_twins: bool,
     ) -> None:
-        """groups: kshim's own. members: learns the topics that members name. once: keeps log lines from being
-        repeated. has_twins: True if kshim copies offsets to the upstream.
+        """groups: kshim's own. members: learns the topics that members name. moving_in: adopts the offsets of
+        groups that come here. one_side: keeps groups from having members at both sides. once: keeps log
+        lines from being repeated. has_twins: True if kshim copies offsets to the upstream.
         """
         self._groups = groups
         self._upstream = upstream
         self._topics = topics
         self._members = members
+        self._moving_in = moving_in
+        self._one_side = one_side
         self._once = once
         self._has_twins = has_twins
         self._merges: dict[type, Callable[[RequestContext, Any], Runnable[object] | Answer[object]]] = {
@@ -106,6 +123,8 @@ class MergedGroups:
         self.list_groups = groups.list_groups
         self.refusal = groups.refusal
         self.shard_for = groups.shard_for
+        self.large_subscriptions = groups.large_subscriptions
+        self.latest_large_set = groups.latest_large_set
         self.waits_for = groups.waits_for
         self.group_ids = groups.group_ids
         self.see = groups.see
@@ -126,29 +145,37 @@ class MergedGroups:
         request: ConsumerGroupHeartbeatRequest,
         visible: Visible,
         patience: Patience,
-        names: frozenset[str] | None = None,
+        prepared: Prepared = UNPREPARED,
     ) -> Answer[ConsumerGroupHeartbeatResponse]:
         """See `Groups.member_heartbeat`."""
-        answer = partial(self._groups.member_heartbeat, context, request, visible, patience, names)
+        answer = partial(self._groups.member_heartbeat, context, request, visible, patience, prepared)
         if self._groups.refusal(context, MemberHeartbeat(request)) is not ErrorCode.NONE:
             return answer()
-        learned = self._members.of_heartbeat(request)
-        if learned is None:
+        adopted = self._moving_in.before_join(request.group_id) if request.member_epoch == JOINS else None
+        needed = _all_of(self._members.of_heartbeat(request), adopted)
+        if not needed:
             return answer()
-        unknown = ConsumerGroupHeartbeatResponse(error_code=ErrorCode.COORDINATOR_NOT_AVAILABLE)
-        return run(_answer_knowing(learned, answer, unknown))
+        return run(
+            _answer_knowing(needed, answer, lambda error: ConsumerGroupHeartbeatResponse(error_code=error))
+        )
 
     # ---- single requests
 
     def _join(self, context: RequestContext, request: JoinGroupRequest) -> Answer[JoinGroupResponse]:
-        answer = partial(self._groups.submit, context, request)
-        learned = self._members.of_join(request)
-        if learned is None:
-            return answer()
-        unknown = JoinGroupResponse(
-            error_code=ErrorCode.COORDINATOR_NOT_AVAILABLE, member_id=request.member_id
-        )
-        return run(_answer_knowing(learned, answer, unknown))
+        def refused(error: ErrorCode) -> JoinGroupResponse:
+            return JoinGroupResponse(error_code=error, member_id=request.member_id)
+
+        def answer() -> Answer[JoinGroupResponse]:
+            if self._one_side.is_taken(request.group_id):
+                return refused(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+            return self._groups.submit(context, request)
+
+        adopted = unused = None
+        if self._groups.refusal(context, request) is ErrorCode.NONE:
+            unused = self._one_side.before_classic_join(request.group_id, request.member_id)
+            adopted = None if request.member_id else self._moving_in.before_join(request.group_id)
+        needed = _all_of(self._members.of_join(request), unused, adopted)
+        return run(_answer_knowing(needed, answer, refused)) if needed else answer()
 
     async def _describe(self, context: RequestContext, request: DescribeGroup) -> DescribedGroup:
         ours: DescribedGroup = await settled(self._groups.submit(context, request))
@@ -215,15 +242,31 @@ class MergedGroups:
         self, context: RequestContext, request: OffsetFetchRequestGroup | StableOffsetFetch
     ) -> OffsetFetchResponseGroup:
         """Answer an OffsetFetch. A request for all offsets, as tools send it, may be answered by the
-        upstream. A request that names partitions, as consumers send it, gets the offsets committed in kshim.
+        upstream. A request that names partitions, as consumers send it, gets the offsets committed in kshim;
+        those of a group that is not known here are adopted first.
         """
-        ours: OffsetFetchResponseGroup = await settled(self._groups.submit(context, request))
         is_stable = isinstance(request, StableOffsetFetch)
         wanted = request.request if isinstance(request, StableOffsetFetch) else request
+        question = FETCH_STABLE if is_stable else FETCH
+        is_theirs = wanted.group_id in self._moving_in.theirs and self._groups.see(wanted.group_id) is None
+        if is_theirs and wanted.topics is not None:
+            return _only(await self._upstream.ask(question, wanted.group_id), wanted.topics)
+        if wanted.topics is not None and self._groups.refusal(context, request) is ErrorCode.NONE:
+            try:
+                if (adopted := self._moving_in.before_fetch(wanted.group_id)) is not None:
+                    await adopted
+                if wanted.group_id in self._moving_in.theirs:
+                    raise LinkError(f"{wanted.group_id} is a streams group of the upstream")
+            except LinkError as error:
+                logger.debug("%s", error)
+                return OffsetFetchResponseGroup(
+                    group_id=wanted.group_id, error_code=ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+                )
+        ours: OffsetFetchResponseGroup = await settled(self._groups.submit(context, request))
         is_here = ours.error_code or ours.topics or self._groups.see(ours.group_id) is not None
         if wanted.topics is not None or is_here:
             return ours
-        return await self._fetched_there(context, FETCH_STABLE if is_stable else FETCH, ours)
+        return await self._fetched_there(context, question, ours)
 
     async def _fetched_there(
         self,
@@ -252,14 +295,48 @@ class MergedGroups:
         return True
 
 
-async def _answer_knowing(learned: Deferred[None], answer: Callable[[], Answer[R]], unknown: R) -> R:
-    """Answer a request when its topics are known. unknown: the answer if the upstream cannot be asked."""
+def _all_of(*needed: Deferred[None] | None) -> list[Deferred[None]]:
+    return [each for each in needed if each is not None]
+
+
+async def _answer_knowing(
+    needed: list[Deferred[None]], answer: Callable[[], Answer[R]], refused: Callable[[ErrorCode], R]
+) -> R:
+    """Answer a request when what it needs is known. refused: makes an answer with an error, if the upstream
+    cannot be asked, or has the group's members.
+    """
     try:
-        await learned
-    except LinkError as error:
-        logger.debug("%s", error)
-        return unknown
+        await DeferredList(needed, fireOnOneErrback=True, consumeErrors=True)
+    except FirstError as error:
+        if error.subFailure.trap(LinkError, UsedThere) is UsedThere:
+            return refused(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
+        logger.debug("%s", error.subFailure.value)
+        return refused(ErrorCode.COORDINATOR_NOT_AVAILABLE)
     return await settled(answer())
+
+
+def _only(
+    found: OffsetFetchResponseGroup, topics: Iterable[OffsetFetchRequestTopics]
+) -> OffsetFetchResponseGroup:
+    """Return the part of all offsets of a group that a request names."""
+    if found.error_code:
+        return found
+    offsets = offsets_of(found)
+    absent = OffsetFetchResponsePartitions(committed_offset=-1, metadata="")
+    return replace(
+        found,
+        topics=tuple(
+            OffsetFetchResponseTopics(
+                name=topic.name,
+                topic_id=topic.topic_id,
+                partitions=tuple(
+                    replace(offsets.get((topic.name, index), absent), partition_index=index)
+                    for index in topic.partition_indexes
+                ),
+            )
+            for topic in topics
+        ),
+    )
 
 
 def _deleted(group_id: str, answer: OffsetDeleteResponse) -> OffsetDeleteRequest:

@@ -18,17 +18,16 @@ class Mirror:
         self.topics = topics.by_name
         self.cluster_id = ""
         self.running: tuple[int, ...] = ()
+        self.group_version = LATEST[GROUP_VERSION]
+        """See `KnownCluster`. The upstream's own level does not matter, as kshim serves the groups; 0 if the
+        upstream lacks what their members need.
+        """
         self.version = 0
         """Grows with each answer of the upstream; see `Replies`."""
 
     def topic_by_id(self, topic_id: UUID) -> Topic | None:
         """Return the topic with that id; None if it is not known."""
         return self._topics.by_id.get(topic_id)
-
-    @property
-    def group_version(self) -> int:
-        """See `KnownCluster`. The upstream's own level does not matter: kshim serves the groups."""
-        return LATEST[GROUP_VERSION]
 
     def update(self, cluster_id: str, running: Iterable[int]) -> None:
         """Take the cluster id and the running brokers from an answer of the upstream."""

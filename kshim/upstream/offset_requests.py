@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
@@ -29,8 +29,12 @@ FIRST_FETCH_WITH_GROUPS = 8
 class OffsetRequests:
     """Answers OffsetCommit, TxnOffsetCommit, OffsetFetch and OffsetDelete."""
 
-    def __init__(self, here: Here, confirming: Confirming, shards: GroupShards) -> None:
+    def __init__(
+        self, here: Here, confirming: Confirming, shards: GroupShards, answer_here: Callable[[Asked], Answer]
+    ) -> None:
+        """answer_here: answers a request whose topics are known."""
         self._here = here
+        self._answer_here = answer_here
         self._confirming = confirming
         self._shards = shards
 
@@ -51,9 +55,6 @@ class OffsetRequests:
             return self._answer_knowing(asked, decoded)
         return run(self._answer_learning(asked, decoded, known))
 
-    def _answer_here(self, asked: Asked) -> Answer:
-        return dispatch.answer(self._here, asked.frame, asked.client, asked.turn, asked.decoded)
-
     async def _answer_many(self, asked: Asked) -> Reply:
         decode = partial(decode_request, asked.frame, MAX_ELEMENTS)
         try:
@@ -73,10 +74,10 @@ class OffsetRequests:
         """Answer a request whose topics are known. Before offsets are fetched, the ends of open transactions
         are read: a client must see its offsets once the upstream has confirmed its commit.
         """
-        if asked.api_key != ApiKey.OFFSET_FETCH:
-            return dispatch.answer(self._here, asked.frame, asked.client, asked.turn, decoded)
-        header, request = decoded
         asked = asked._replace(decoded=decoded)
+        if asked.api_key != ApiKey.OFFSET_FETCH:
+            return self._answer_here(asked)
+        header, request = decoded
         groups = request.groups if header.api_version >= FIRST_FETCH_WITH_GROUPS else (request,)
         shards = {self._here.groups.shard_for(group.group_id) for group in groups}
         open_in = [shard for shard in shards if self._shards.has_open_transactions(shard)]

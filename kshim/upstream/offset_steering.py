@@ -7,7 +7,7 @@ from functools import partial
 
 from kshim.control.commands import Command, Commands, SteeringError
 from kshim.control.coordinators import Coordinators
-from kshim.control.offsets import EARLIEST, LATEST, OffsetRow, OffsetSteering, Partition
+from kshim.control.offsets import EARLIEST, LATEST, OffsetRow, OffsetSteering, Partition, PlanRow
 from kshim.coordination.interfaces import Groups
 from kshim.upstream.ends import Ends
 from kshim.upstream.link import LinkError
@@ -34,6 +34,7 @@ class UpstreamOffsetSteering:
         return {
             "set-offsets": Command(self.set, (str, list)),
             "reset-offsets": Command(self.reset, (str, list, str, int)),
+            "plan-offsets": Command(self.plan, (str, list, str, int)),
         }
 
     async def set(self, group_id: str, offsets: list[object]) -> list[OffsetRow]:
@@ -43,13 +44,23 @@ class UpstreamOffsetSteering:
 
     async def reset(self, group_id: str, partitions: list[object], to: str, value: int) -> list[OffsetRow]:
         """See `OffsetSteering.reset`."""
+        steering = await self._informed(group_id, partitions, to, value)
+        return await steering.reset(group_id, partitions, to, value)
+
+    async def plan(self, group_id: str, partitions: list[object], to: str, value: int) -> list[PlanRow]:
+        """See `OffsetSteering.plan`."""
+        steering = await self._informed(group_id, partitions, to, value)
+        return await steering.plan(group_id, partitions, to, value)
+
+    async def _informed(self, group_id: str, partitions: list[object], to: str, value: int) -> OffsetSteering:
+        """Return the steering of a group whose partitions' ends are known."""
         group = self._groups.see(group_id)
         committed = () if group is None else group.partitions
         names = _names(partitions) or list(dict.fromkeys(name for name, _ in committed))
         await self._learn(names)
         times = (EARLIEST, LATEST, value) if to == "time" else (EARLIEST, LATEST)
         found = {time: await self._ends.at(names, time) for time in times}
-        return await self._steering(found).reset(group_id, partitions, to, value)
+        return self._steering(found)
 
     def _steering(self, found: Found) -> OffsetSteering:
         return OffsetSteering(self._mirror, self._coordinators, partial(_offset_at, found))

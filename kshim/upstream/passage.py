@@ -16,6 +16,7 @@ from typing import Protocol as Typed
 from twisted.internet.protocol import connectionDone
 from twisted.python.failure import Failure
 
+from kshim.client.session import LoginFailed, Session
 from kshim.network.client_socket import DirectSocket, Piece
 from kshim.network.frames import Beginning, Sent
 from kshim.network.shared import Response
@@ -35,7 +36,6 @@ from kshim.upstream.passage_states import (
     State,
 )
 from kshim.upstream.responses import BadResponse, Part, Responses
-from kshim.upstream.session import LoginFailed, Session
 from kshim.upstream.splicing import Reading, Way, ready
 
 RECEIVED_BYTES = 64 * 1024
@@ -50,7 +50,7 @@ class Expected(NamedTuple):
     """A request that waits for its response."""
 
     turn: Turn | None
-    """The reply's place in the client's order; None for a login."""
+    """The reply's place in the client's order; None for a login, and for a question of kshim."""
     promise: Promise[Response]
     """Of the response without its size, or of a Sent."""
     is_read: bool
@@ -124,6 +124,15 @@ class Passage(Reading):
         self._log_in_if_due()
         promise: Promise[Response] = Promise()
         self._expected.append(Expected(turn, promise, is_read))
+        self._send(frame)
+        return promise
+
+    def ask(self, frame: bytes) -> Promise[Response]:
+        """Send a request of kshim on the client's behalf. The promise is kept with its response without the
+        size, which the client does not get.
+        """
+        promise: Promise[Response] = Promise()
+        self._expected.append(Expected(None, promise, is_read=True))
         self._send(frame)
         return promise
 

@@ -7,6 +7,7 @@ the broker closes the passage, the client's connection is closed as well, as the
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from kshim.callers import Client
 from kshim.network.beyond import Near
@@ -16,6 +17,9 @@ from kshim.turns import Turn
 from kshim.upstream.passage import Passage
 from kshim.upstream.peek import large_produce
 from kshim.upstream.splicing import Way, ready
+
+if TYPE_CHECKING:
+    from kshim.upstream.rights import Rights
 
 NewPassage = Callable[[int, "Relay"], Passage]
 """Makes a passage to a broker, given its node id. The passage begins to connect."""
@@ -52,8 +56,15 @@ class Relay:
         self._passage: Passage | None = None
         self.gathers = False
         """See `Beyond`."""
+        self.rights: Rights | None = None
+        """What the upstream lets the client do, if the client authenticates there and was asked about."""
         if isinstance(near.transport, DirectSocket):
             near.transport.passing = self
+
+    @property
+    def client(self) -> Client:
+        """The client."""
+        return self._near.client
 
     @property
     def passage(self) -> Passage:

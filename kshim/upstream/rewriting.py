@@ -5,13 +5,13 @@ Pure: messages in, messages out.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Final, TypeVar
 
 from kshim.api.api_versions import FIRST_VERSION_WITH_MINIMUM_0
 from kshim.configs.endpoint import Endpoint
-from kshim.upstream.table import HIDDEN_FEATURES, announced
+from kshim.upstream.table import announced
 from schemas.api_key import ApiKey
 from schemas.error_code import ErrorCode
 from schemas.messages.api_versions import ApiVersionsResponse
@@ -81,32 +81,29 @@ def _count(frame: bytes, at: int) -> int:
     return frame[at] - 1
 
 
-def changed(api_key: int, response: object, place: Place) -> object:
-    """Rewrite an upstream response for a client; return the same object if nothing changes."""
+def changed(api_key: int, response: object, place: Place, passed: Collection[int] = ()) -> object:
+    """Rewrite an upstream response for a client; return the same object if nothing changes. passed: see
+    `announced`.
+    """
+    if isinstance(response, ApiVersionsResponse):
+        return _api_versions(response, passed)
     return _REWRITES[api_key](response, place)
 
 
-def _api_versions(response: ApiVersionsResponse, _: Place) -> ApiVersionsResponse:
+def _api_versions(response: ApiVersionsResponse, passed: Collection[int]) -> ApiVersionsResponse:
     upstream = {each.api_key: range(each.min_version, each.max_version + 1) for each in response.api_keys}
-    return replace(
-        response,
-        api_keys=announced(upstream),
-        supported_features=_shown(response.supported_features),
-        finalized_features=_shown(response.finalized_features),
-    )
+    return replace(response, api_keys=announced(upstream, passed))
 
 
-def versions_for(api_version: int, response: ApiVersionsResponse, place: Place) -> ApiVersionsResponse:
+def versions_for(
+    api_version: int, response: ApiVersionsResponse, passed: Collection[int] = ()
+) -> ApiVersionsResponse:
     """Rewrite an upstream answer in its newest version for a client that asks in another version."""
-    shown = _api_versions(response, place)
+    shown = _api_versions(response, passed)
     if api_version >= FIRST_VERSION_WITH_MINIMUM_0:
         return shown
     older = tuple(each for each in shown.supported_features if each.min_version)
     return replace(shown, supported_features=older)
-
-
-def _shown(features: Iterable[B]) -> tuple[B, ...]:
-    return tuple(each for each in features if getattr(each, "name", "") not in HIDDEN_FEATURES)
 
 
 def _metadata(response: MetadataResponse, place: Place) -> MetadataResponse:
@@ -156,7 +153,6 @@ def _placed(brokers: Iterable[N], place: Place, id_field: str = "node_id") -> tu
 
 
 _REWRITES: Final[Mapping[int, Callable[[Any, Place], object]]] = {
-    ApiKey.API_VERSIONS: _api_versions,
     ApiKey.METADATA: _metadata,
     ApiKey.DESCRIBE_CLUSTER: _describe_cluster,
     ApiKey.DESCRIBE_TOPIC_PARTITIONS: _as_it_is,

@@ -6,13 +6,15 @@ What is changed at the upstream itself is noticed by the looks of every half a m
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack
 
 from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
 from kshim.storage.clock import Timer, TimerClock
 from kshim.upstream.link import LinkError
+from schemas.api_key import ApiKey
 
 logger = logging.getLogger(__name__)
 
@@ -46,6 +48,30 @@ class SoonAfter:
 
     async def _look_now(self) -> None:
         await self._look()
+
+
+def noted_changes(topics: SoonAfter, configs: SoonAfter) -> Mapping[ApiKey, Callable[[], object]]:
+    """Return what to call when a request of these APIs passes: it may change topics, or configs of groups."""
+    return {
+        ApiKey.CREATE_TOPICS: topics.note,
+        ApiKey.DELETE_TOPICS: topics.note,
+        ApiKey.CREATE_PARTITIONS: topics.note,
+        ApiKey.ALTER_CONFIGS: configs.note,
+        ApiKey.INCREMENTAL_ALTER_CONFIGS: configs.note,
+    }
+
+
+def after_changes(
+    clock: TimerClock,
+    look_at_topics: Callable[[], Awaitable[None]],
+    look_at_configs: Callable[[], Awaitable[None]],
+    stops: AsyncExitStack,
+) -> Mapping[ApiKey, Callable[[], object]]:
+    """Return what looks at topics, or at configs of groups, soon after a request. stops: gets its end."""
+    topics, configs = SoonAfter(clock, look_at_topics), SoonAfter(clock, look_at_configs)
+    for each in (topics, configs):
+        stops.callback(each.stop)
+    return noted_changes(topics, configs)
 
 
 def _not_now(failure: Failure) -> None:

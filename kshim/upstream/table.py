@@ -5,7 +5,7 @@ The announced versions, the handling of each request, and the table in docs/upst
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from enum import Enum
 from typing import NamedTuple
 
@@ -19,6 +19,7 @@ class Way(Enum):
 
     FORWARDED = "passes through as it is, in both directions"
     REWRITTEN = "passes through; kshim rewrites the answer"
+    COORDINATOR = "passes through as it is, to the upstream's coordinator of its group"
     OURS = "answered by kshim"
     HIDDEN = (
         "not announced; kshim closes the connection of a client that sends it, like a broker that does not "
@@ -40,10 +41,13 @@ _FORWARDED = Entry(Way.FORWARDED)
 _GROUP = Entry(Way.OURS, "groups are kshim's own")
 _BOTH_SIDES = Entry(Way.OURS, "kshim asks the upstream about groups that it does not know")
 _ADDRESSES = Entry(Way.REWRITTEN, "the brokers get kshim's addresses")
-_LOGIN = Entry(Way.OURS, "clients log in to kshim, and kshim to the upstream")
-_SHARE = Entry(Way.HIDDEN, "share groups are not served yet")
-_STREAMS = Entry(Way.HIDDEN, "streams groups are not served yet")
-_TOKENS = Entry(Way.HIDDEN, "a token would log in to the upstream, but clients log in to kshim")
+_LOGIN = Entry(
+    Way.OURS, "clients log in to kshim, and kshim to the upstream; or kshim relays the client's login"
+)
+_SHARE = Entry(Way.COORDINATOR, "share groups are the upstream's")
+_STREAMS = Entry(Way.COORDINATOR, "streams groups are the upstream's")
+_LEADERS = Entry(Way.REWRITTEN, "new leaders get kshim's addresses")
+_TOKENS = Entry(Way.HIDDEN, "a token would log in to the upstream, but clients may log in to kshim")
 BETWEEN_BROKERS = Entry(Way.HIDDEN, "not for clients")
 
 TABLE: Mapping[ApiKey, Entry] = {
@@ -79,7 +83,8 @@ TABLE: Mapping[ApiKey, Entry] = {
     ApiKey.ADD_PARTITIONS_TO_TXN: _FORWARDED,
     ApiKey.ADD_OFFSETS_TO_TXN: Entry(
         Way.REWRITTEN,
-        "sent as AddPartitionsToTxn, so that the transaction's marker is written to the group's shard, too",
+        "sent as AddPartitionsToTxn, so that the transaction's marker is written to the group's shard, too;"
+        " without `consumer` in `upstream.groups.protocols` it is also sent as it is",
     ),
     ApiKey.END_TXN: _FORWARDED,
     ApiKey.WRITE_TXN_MARKERS: _FORWARDED,
@@ -115,7 +120,11 @@ TABLE: Mapping[ApiKey, Entry] = {
     ApiKey.UNREGISTER_CONTROLLER: _FORWARDED,
     ApiKey.DESCRIBE_TRANSACTIONS: _FORWARDED,
     ApiKey.LIST_TRANSACTIONS: _FORWARDED,
-    ApiKey.CONSUMER_GROUP_HEARTBEAT: _GROUP,
+    ApiKey.CONSUMER_GROUP_HEARTBEAT: Entry(
+        Way.OURS,
+        "groups are kshim's own; without `consumer` in `upstream.groups.protocols` it goes to the upstream's"
+        " coordinator",
+    ),
     ApiKey.CONSUMER_GROUP_DESCRIBE: _BOTH_SIDES,
     ApiKey.GET_TELEMETRY_SUBSCRIPTIONS: _FORWARDED,
     ApiKey.PUSH_TELEMETRY: _FORWARDED,
@@ -123,8 +132,8 @@ TABLE: Mapping[ApiKey, Entry] = {
     ApiKey.DESCRIBE_TOPIC_PARTITIONS: Entry(Way.REWRITTEN, "kshim's own topic is marked internal"),
     ApiKey.SHARE_GROUP_HEARTBEAT: _SHARE,
     ApiKey.SHARE_GROUP_DESCRIBE: _SHARE,
-    ApiKey.SHARE_FETCH: _SHARE,
-    ApiKey.SHARE_ACKNOWLEDGE: _SHARE,
+    ApiKey.SHARE_FETCH: _LEADERS,
+    ApiKey.SHARE_ACKNOWLEDGE: _LEADERS,
     ApiKey.ADD_RAFT_VOTER: _FORWARDED,
     ApiKey.REMOVE_RAFT_VOTER: _FORWARDED,
     ApiKey.STREAMS_GROUP_HEARTBEAT: _STREAMS,
@@ -143,26 +152,24 @@ PASSED: Mapping[int, range] = {
 }
 """The versions of each API that may be announced, if the upstream serves them."""
 
-HIDDEN_FEATURES = frozenset(("share.version", "streams.version"))
-"""Features of the upstream whose APIs are hidden."""
-
 
 def entry(api_key: ApiKey) -> Entry:
     """Return the entry of an API."""
     return TABLE.get(api_key, BETWEEN_BROKERS)
 
 
-def announced(upstream: Mapping[int, range]) -> tuple[ApiVersion, ...]:
+def announced(upstream: Mapping[int, range], passed: Collection[int] = ()) -> tuple[ApiVersion, ...]:
     """The versions to announce to clients, if the upstream serves the versions `upstream`.
 
-    An API that `schemas` does not know passes through in every version.
+    passed: APIs that the upstream answers, though kshim could. An API that `schemas` does not know passes
+    through in every version.
     """
     found = []
     for api_key, (way, _, newest) in sorted(TABLE.items()):
         if way is Way.HIDDEN:
             continue
         ours = ANNOUNCED.get(api_key)
-        theirs = ours if way is Way.OURS else upstream.get(api_key)
+        theirs = ours if way is Way.OURS and api_key not in passed else upstream.get(api_key)
         if theirs is None:
             continue
         ours = ours or theirs

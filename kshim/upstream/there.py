@@ -36,6 +36,8 @@ class GroupThere(NamedTuple):
     members: Sequence[MemberThere] = ()
     error: int = ErrorCode.NONE
     """Why the upstream has not described it."""
+    is_consumer: bool = False
+    """True for a group of the consumer protocol (KIP-848)."""
 
     @property
     def exists(self) -> bool:
@@ -57,7 +59,7 @@ async def describe_there(upstream: UpstreamGroups, group_ids: Collection[str]) -
     absent = [each.group_id for each in found.values() if each.state == DEAD]
     for described in await upstream.ask_many(DESCRIBE_CONSUMER, absent):
         if described.error_code != ErrorCode.GROUP_ID_NOT_FOUND:
-            found[described.group_id] = _there(described)
+            found[described.group_id] = _there(described)._replace(is_consumer=True)
     return [found[each] for each in group_ids]
 
 

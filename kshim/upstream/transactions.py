@@ -43,7 +43,7 @@ def as_partition(request: AddOffsetsToTxnRequest, topic: str, shard: int) -> Add
 
 def as_offsets(response: AddPartitionsToTxnResponse, api_version: int) -> AddOffsetsToTxnResponse:
     """Turn the upstream's response into the one to AddOffsetsToTxn; see `kshim.api.add_offsets_to_txn`."""
-    error = _of_partition(response)
+    error = error_of_partition(response)
     if error is ErrorCode.PRODUCER_FENCED and api_version < FIRST_ADD_OFFSETS_WITH_FENCED:
         error = ErrorCode.INVALID_PRODUCER_EPOCH
     return AddOffsetsToTxnResponse(throttle_time_ms=response.throttle_time_ms, error_code=error)
@@ -122,7 +122,7 @@ async def _ask(link: Link, asked: AddPartitionsToTxnTransaction, topic: str, sha
         v3_and_below_producer_epoch=asked.producer_epoch,
         v3_and_below_topics=(AddPartitionsToTxnTopic(name=topic, partitions=(shard,)),),
     )
-    return _of_partition(await link.ask(added, newest=ADD_PARTITIONS, timeout_s=ANSWER_S))
+    return error_of_partition(await link.ask(added, newest=ADD_PARTITIONS, timeout_s=ANSWER_S))
 
 
 def verified(
@@ -144,7 +144,7 @@ def verified(
     return ErrorCode.NONE if is_there else ErrorCode.TRANSACTION_ABORTABLE
 
 
-def _of_partition(response: AddPartitionsToTxnResponse) -> ErrorCode:
+def error_of_partition(response: AddPartitionsToTxnResponse) -> ErrorCode:
     """Return the error of the only partition."""
     (topic,) = response.results_by_topic_v3_and_below
     (partition,) = topic.results_by_partition

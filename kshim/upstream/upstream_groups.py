@@ -47,6 +47,8 @@ UNDER_WAY = 4
 NEWEST = 32767
 CLASSIC = "classic"
 FIRST_LIST_WITH_TYPES = 5
+NOT_OURS_TO_SEE = frozenset((ErrorCode.GROUP_AUTHORIZATION_FAILED, ErrorCode.TOPIC_AUTHORIZATION_FAILED))
+"""Errors about groups that the upstream does not let kshim see."""
 
 
 A = TypeVar("A", covariant=True)

@@ -1,4 +1,5 @@
-"""The upstream brokers' answers to ApiVersions, for clients that have not authenticated yet.
+"""The upstream brokers' answers to ApiVersions, for clients that have not authenticated yet, and for those
+that come to a coordinator.
 
 A client that has not authenticated must not cause a connection to the upstream, because that connection would
 have kshim's login. So kshim asks each broker itself, on one connection at a time, and keeps the answer for a
@@ -7,7 +8,8 @@ minute.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from twisted.internet.defer import Deferred
@@ -41,6 +43,13 @@ class BrokerVersions:
         self._clock = clock
         self._connect = connect
         self._brokers: dict[int, _Broker] = {}
+
+    async def of_first(self, node_ids: Sequence[int]) -> ApiVersionsResponse:
+        """Return the answer of the first of these brokers that answers. Raises LinkError if none does."""
+        for node_id in node_ids[:-1]:
+            with suppress(LinkError):
+                return await self.of(node_id)
+        return await self.of(node_ids[-1])
 
     async def of(self, node_id: int) -> ApiVersionsResponse:
         """Return a broker's answer. An old answer is returned once more while the broker is asked again.

@@ -13,8 +13,11 @@ from kshim.server.parts import Parts
 from kshim.server.server import Server
 from kshim.storage.journal import LogJournal
 from kshim.storage.memory import MemoryStore
-from kshim.upstream.backend import OLDEST_METADATA, UpstreamBackend
+from kshim.upstream.backend import UpstreamBackend
+from kshim.upstream.interfaces import SeenShards
 from kshim.upstream.link import Link, LinkError
+from kshim.upstream.missing import OLDEST
+from schemas.api_key import ApiKey
 from schemas.messages.metadata import MetadataRequest, MetadataResponse, MetadataResponseBroker
 from tests.network.free_ports import Reactor
 from tests.upstream.link_end import ADDRESS
@@ -26,15 +29,14 @@ class Answering(Link):
     """Describes the cluster, and answers nothing else."""
 
     is_open = True
-
-    def version(self, api_key: int, newest: int = OLDEST_METADATA) -> int:
-        return newest
+    answers = True
+    running = BROKERS
 
     def ask(self, request: Any, **_: Any) -> Deferred[Any]:
-        if not isinstance(request, MetadataRequest):
+        if not isinstance(request, MetadataRequest) or not self.answers:
             return fail(LinkError("no answer"))
         brokers = tuple(
-            MetadataResponseBroker(node_id=each, host=f"10.0.0.{each}", port=9092) for each in BROKERS
+            MetadataResponseBroker(node_id=each, host=f"10.0.0.{each}", port=9092) for each in self.running
         )
         return succeed(MetadataResponse(cluster_id="c", brokers=brokers))
 
@@ -49,6 +51,8 @@ class Shards:
 
     def __init__(self, reactor: Reactor, happened: list[str]) -> None:
         self.journal = LogJournal(MemoryStore().log, [0])
+        self.fault = ""
+        """Why no groups are served."""
         self._reactor = reactor
         self._happened = happened
         self._groups: GroupRuntime | None = None
@@ -57,8 +61,15 @@ class Shards:
         self._happened.append("prepare")
         return succeed(None)
 
-    def start(self, groups: GroupRuntime, addresses: Callable[[], Any]) -> Deferred[None]:
+    def start(
+        self,
+        groups: GroupRuntime,
+        addresses: Callable[[], Any],
+        ports: Callable[[], Any],
+        http: Callable[[], Any],
+    ) -> Deferred[None]:
         self._groups = groups
+        self.ports = ports
         self._happened.append(f"start at {addresses()['PLAINTEXT']}")
         return succeed(None)
 
@@ -70,10 +81,19 @@ class Shards:
     def may_answer(self, shard: int) -> bool:
         return True
 
+    def why_not_ready(self) -> str:
+        return self.fault
+
+    def seen(self) -> SeenShards:
+        return SeenShards(assigned=1, led=1, taken_over=3, lost=2, queued=4, lag_s=0.5, proof_age_s=0.1)
+
     def fellows(self) -> Sequence[Any]:
         return ()
 
     gone = fellows
+
+    def tell(self) -> None:
+        self._happened.append(f"tell of ports {self.ports()}")
 
 
 class World:
@@ -86,8 +106,10 @@ class World:
         here = {"log.dirs": ":memory:", "listeners": "127.0.0.1:0"}
         bootstrap = {"upstream.bootstrap.servers": "10.0.0.1:9092"}
         self.parts = Parts(new_config(bootstrap | here | given)[0], self.reactor)
-        shards: Any = Shards(self.reactor, self.happened)
+        self.shards = Shards(self.reactor, self.happened)
+        shards: Any = self.shards
         self.backend = UpstreamBackend(self.parts, lambda *_: shards)
         self.link = Answering(self.reactor, ADDRESS, "kshim")
+        self.link.versions = {ApiKey.METADATA: range(OLDEST.version + 1)}
         vars(self.backend._contact)["connect"] = lambda *_: succeed(self.link)
         self.server = Server(self.parts, self.backend)

@@ -30,11 +30,13 @@ from kshim.upstream.group_configs import UpstreamGroupConfigs
 from kshim.upstream.group_topics import GroupTopics
 from kshim.upstream.here import HERE, Here
 from kshim.upstream.indexes import Indexes
+from kshim.upstream.judging import Judging
 from kshim.upstream.link import LinkError
 from kshim.upstream.member_topics import MemberTopics
-from kshim.upstream.merged_groups import MergedGroups
 from kshim.upstream.mirror import Mirror
 from kshim.upstream.own_topic import OwnTopic
+from kshim.upstream.shards.mirrored import MirroredOffsets
+from kshim.upstream.sides import new_sides
 from kshim.upstream.soon_after import SoonAfter
 from kshim.upstream.topics import Topics
 from kshim.upstream.upstream_groups import UpstreamGroups
@@ -65,8 +67,8 @@ from tests.api.harness import PENDING, advance, later, new_broker, result
 from tests.upstream.kafka_groups import KafkaGroups
 
 ADVERTISED = Endpoint("kshim", 9100)
-OURSELVES = Fellow(1000, {"PLAINTEXT": Endpoint("kshim", 9100)})
-OTHER = Fellow(1001, {"PLAINTEXT": Endpoint("other", 9200)})
+OURSELVES = Fellow(1000, {"PLAINTEXT": Endpoint("kshim", 9100)}, {1: 0, 2: 1})
+OTHER = Fellow(1001, {"PLAINTEXT": Endpoint("other", 9200)}, {1: 1, 2: 0})
 SHARDS = 8
 NEWEST = VERSIONS[ApiKey.METADATA][-1]
 TOPIC_ID, NEW_ID = UUID(int=77), UUID(int=78)
@@ -89,11 +91,20 @@ class Passage:
         self.promise = Promise()
         return self.promise
 
+    def ask(self, frame: bytes) -> Promise[Any]:
+        return self.judge(frame)
+
+    def judge(self, frame: bytes) -> Promise[Any]:
+        """Answer a question about a client's rights; replaced by those who ask some."""
+        raise AssertionError(frame)
+
 
 class Relay:
     def __init__(self) -> None:
         self.is_let_in = True
         self.passage = Passage()
+        self.rights: Any = None
+        self.client: Any = None
 
 
 class Port:
@@ -108,6 +119,10 @@ class Shards:
 
     def __init__(self) -> None:
         self.elsewhere: set[int] | None = None
+        self.has_left = False
+        """True if the other kshim has taken over."""
+        self.is_alone = False
+        """True if the other kshim is gone."""
         self.open: set[int] = set()
         self.journal = self
         self.read: Deferred[None] = Deferred()
@@ -124,20 +139,37 @@ class Shards:
             return None
         return OTHER if shard in self.elsewhere else OURSELVES
 
-    def is_here(self, node_id: int) -> bool:
-        return node_id == OURSELVES.node_id
+    def here(self) -> Fellow:
+        return OURSELVES
+
+    @property
+    def has_met(self) -> bool:
+        return self.elsewhere is not None
 
     def fellows(self) -> list[Fellow]:
-        return [] if self.elsewhere is None else [OURSELVES, OTHER]
+        return [] if self.elsewhere is None or self.is_alone else [OURSELVES, OTHER]
 
     def gone(self) -> list[Fellow]:
         return []
 
+    def successors(self) -> list[Fellow]:
+        return [OTHER] if self.has_left else []
+
 
 class World:
-    def __init__(self, *, has_twins: bool = True, before: World | None = None, **config: Any) -> None:
-        """before: a process that has led the shards before; it must have given them up."""
-        broker = new_broker(**config)
+    def __init__(
+        self,
+        *,
+        has_twins: bool = True,
+        adopts: bool = False,
+        before: World | None = None,
+        judges: bool = False,
+        **config: Any,
+    ) -> None:
+        """adopts: whether groups that come here go on with the upstream's offsets. before: a process that has
+        led the shards before; it must have given them up. judges: whether the upstream's ACLs decide.
+        """
+        broker = new_broker(upstream_groups_adopt_enable=adopts, **config)
         self.upstream_topics: dict[str, UUID] = {} if before is None else before.upstream_topics
         self.partitions: dict[str, int] = {} if before is None else before.partitions
         """The number of partitions of topics; 1 for those that are not in it."""
@@ -155,7 +187,7 @@ class World:
             broker.once,
         )
         coordinator = new_coordinator(
-            *(broker.config, SHARDS, None, self.topics.id_of, seen), ValuesOfGroups(self.configs.values)
+            *(broker.config, SHARDS, None, self.topics.id_of, seen), ValuesOfGroups(self.configs.values, 0)
         )
         self.journal = LogJournal(MemoryStore().log, range(SHARDS)) if before is None else before.journal
         self.groups = GroupRuntime(coordinator, self.journal, broker.clock)
@@ -194,18 +226,23 @@ class World:
         self.shards = Shards()
         self.kafka = KafkaGroups(brokers=2)
         theirs = UpstreamGroups(self.here.clock, self.kafka)
-        merged: Any = MergedGroups(
-            *(self.groups, theirs, self.topics, self.member_topics, Once(self.here.clock)),
-            has_twins=has_twins,
+        self.mirrored = MirroredOffsets(self.here.clock, theirs, Once(self.here.clock)) if has_twins else None
+        self.sides = new_sides(
+            *(broker.config, self.here.clock, self.groups, theirs, self.topics, self.member_topics),
+            *(self.mirrored, Once(self.here.clock), broker.aside),
         )
-        here = replace(self.here, groups=merged)
+        self.moving_in = self.sides.moving_in
+        here = replace(self.here, groups=self.sides.merged)
         self.linked: list[int] = []
         self.link: Deferred[Any] = Deferred()
         self.versions = BrokerVersions(self.here.clock, self._connect)
         self.own = OwnTopic(self.shards.topic)
         self.relay = Relay()
         self.client = Client("/127.0.0.1", Endpoint("127.0.0.1", 51000), ADVERTISED)
+        self.relay.client = self.client
         relays: Any = SimpleNamespace(by_client={self.client: self.relay})
+        has_regexes = self.groups.wanted_topics.has_regexes
+        judging = Judging(here, self.versions, self.every, has_regexes, relays) if judges else None
         self.front = Front(
             here,
             self.brokers,
@@ -216,6 +253,8 @@ class World:
             relays,
             self.versions,
             self.changes(),
+            self.sides,
+            judging,
         )
 
     def changes(self) -> dict[ApiKey, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -76,6 +76,8 @@ class KafkaGroups(UpstreamCoordinators):
         """The answer to everything, if it is an error."""
         self.finding = ErrorCode.NONE
         self.is_closed = False
+        self.frames: Callable[[Endpoint, bytes], bytes] = lambda _, frame: frame
+        """Answers requests that are sent as frames."""
 
     # ---- as UpstreamCoordinators
 
@@ -236,6 +238,12 @@ class Link:
 
     def version(self, api_key: Any, newest: int = NEWEST) -> int:
         return min(newest, self.kafka.versions.get(api_key.name, 9))
+
+    def ask_frame(self, frame: bytes, *, timeout_s: float) -> Deferred[bytes]:
+        """Answer with what `frames` makes of the place and the request."""
+        if self.kafka.is_down:
+            return fail(DOWN)
+        return succeed(self.kafka.frames(self.address, frame))
 
     def ask(self, request: Any, *, newest: int = NEWEST, **_: Any) -> Deferred[Any]:
         from schemas.api_key import ApiKey

@@ -12,6 +12,7 @@ from twisted.internet.task import Clock
 from kshim.callers import Client
 from kshim.callers.once import Once
 from kshim.network.connection import Connection
+from kshim.network.gate import GateContext
 from kshim.network.intake import Intake
 from kshim.network.shared import Shared
 from kshim.turns import Turn
@@ -35,6 +36,7 @@ class Transport(ClientTransport):
         super().__init__()
         self.is_read = True
         self.bufferSize = 0
+        self.connected_here = False
 
     def send_at_once(self, pieces: Iterable[Any]) -> None:
         for piece in pieces:
@@ -59,9 +61,13 @@ class World:
     """Requests that begin with "k" are answered by kshim, others by the broker; "z" has no answer."""
 
     def __init__(
-        self, *, is_connected: bool = True, client: Callable[[Connection], Any] | None = None
+        self,
+        *,
+        is_connected: bool = True,
+        client: Callable[[Connection], Any] | None = None,
+        gates: Callable[[World], GateContext] | None = None,
     ) -> None:
-        """client: makes the transport to the client."""
+        """client: makes the transport to the client. gates: makes what a client has to pass first."""
         self.clock = Clock()
         rounds = Rounds(self.clock)
         self.unread = Unread(self.clock, rounds)
@@ -79,6 +85,7 @@ class World:
         )
         self.relays = Relays(self.new_passage, OWN.__eq__)
         shared.new_beyond = partial(self.relays.new, 1)
+        shared.gates = None if gates is None else gates(self)
         self.near = Connection(shared, lambda _: None, lambda _: None)
         self.client: Any = Transport() if client is None else client(self.near)
         self.near.makeConnection(self.client)

@@ -14,6 +14,7 @@ from kshim.configs.config import Config
 from kshim.configs.endpoint import Endpoint
 from kshim.configs.reading import new_config
 from kshim.coordination.groups.expiry_report import ExpiryReport
+from kshim.http.families import FAMILIES
 from kshim.server import StartError
 from kshim.server.local import LocalBackend
 from kshim.server.parts import Parts
@@ -21,7 +22,9 @@ from kshim.server.server import Server
 from kshim.server.steering import new_commands
 from kshim.storage.memory import MemoryStore
 from kshim.upstream.backend import UpstreamBackend
+from kshim.upstream.draining import DRAINS
 from kshim.upstream.link import LinkError
+from kshim.upstream.looking import LOOK_S
 from kshim.upstream.shards.mirrored import STOP_S
 from schemas.api_key import ApiKey
 from schemas.internal_topics.group_metadata_log import OffsetCommitValue
@@ -88,6 +91,13 @@ def test_a_store_that_cannot_be_read(tmp_path: Path) -> None:
     assert line == f"upstream.ssl.truststore.location: cannot read {path}: No such file or directory"
 
 
+def test_a_file_of_settings_that_is_not_there(tmp_path: Path) -> None:
+    path = str(tmp_path / "client.properties")
+    line = why_not(upstream_config_file=path)
+    assert line.startswith(f"upstream.config.file: cannot read {path}: ")
+    assert "No such file or directory" in line
+
+
 def test_an_option_that_is_no_number() -> None:
     options = 'unsecuredLoginStringClaim_sub="a" unsecuredLoginLifetimeSeconds="long"'
     line = why_not(
@@ -147,7 +157,9 @@ def test_a_stop_while_the_shards_do_something_ends_the_start(step: str) -> None:
 
 
 def test_brokers_and_users_are_the_upstream_s() -> None:
-    """No command steers them. All other commands are those of a local server; only `adopt` is new."""
+    """No command steers them. All other commands are those of a local server; `adopt`, `drain` and those
+    about the groups of one of several kshim are new.
+    """
     here = World()
     result(here.server.start())
     parts = Parts(Config(log_dirs=":memory:", listeners="127.0.0.1:0"), Reactor(free=(5000,)))
@@ -158,5 +170,80 @@ def test_brokers_and_users_are_the_upstream_s() -> None:
     in_front = set(new_commands(here.parts, here.server._ports, here.backend))
     alone = set(new_commands(parts, local._ports, local._backend))
     brokers = {"describe", "move-leader", "move-coordinator", "stop-broker", "start-broker"}
-    assert in_front - alone == {"adopt"}
+    assert in_front - alone == {"adopt", "adopt-matching", "drain", "groups-here", "why-here"}
     assert alone - in_front == brokers | {"list-users", "put-user", "remove-user"}
+
+
+def test_a_server_is_not_ready_while_the_upstream_does_not_answer() -> None:
+    world = World()
+    result(world.server.start())
+    assert world.backend.why_not_ready() == ""
+    world.link.answers = False
+    world.reactor.advance(LOOK_S)
+    assert world.backend.why_not_ready() == "the upstream does not answer"
+    world.link.answers = True
+    world.reactor.advance(LOOK_S)
+    assert world.backend.why_not_ready() == ""
+
+
+def test_a_server_that_serves_no_groups_is_not_ready() -> None:
+    world = World()
+    result(world.server.start())
+    world.shards.fault = "no shard is led"
+    assert world.backend.why_not_ready() == "no shard is led"
+    world.backend._draining.has_begun = True
+    assert world.backend.why_not_ready() == DRAINS
+
+
+def test_the_figures_of_an_upstream() -> None:
+    world = World()
+    result(world.server.start())
+    world.link.running = (2,)
+    world.reactor.advance(LOOK_S)
+    found = {
+        (figure.name.removeprefix("kshim_upstream_"), *figure.labels): figure.value
+        for figure in world.backend.figures()
+    }
+    assert found == {
+        ("answers",): 1,
+        ("broker_runs", "1"): 0,
+        ("broker_runs", "2"): 1,
+        ("shards_assigned",): 1,
+        ("shards_led",): 1,
+        ("shards_taken_over",): 3,
+        ("shards_lost",): 2,
+        ("proof_age_seconds",): 0.1,
+        ("journal_queued_writes",): 4,
+        ("journal_lag_seconds",): 0.5,
+        ("offsets_uncopied",): 0,
+        ("offsets_lag_seconds",): 0,
+    }
+    assert {figure.name for figure in world.backend.figures()} <= set(FAMILIES)
+    world.link.answers = False
+    world.reactor.advance(LOOK_S)
+    assert not any(figure.value for figure in world.backend.figures() if "broker_runs" in figure.name)
+    stopped = world.server.stop()
+    world.reactor.advance(STOP_S)
+    result(stopped)
+
+
+def test_the_other_processes_are_told_of_a_new_port() -> None:
+    world = World()
+    result(world.server.start())
+    assert world.shards.ports() == {1: 0, 2: 1}
+    world.link.running = (1, 2, 5)
+    world.reactor.advance(LOOK_S)
+    world.reactor.advance(LOOK_S)
+    assert world.happened[2:] == ["tell of ports {1: 0, 2: 1, 5: 2}"]
+
+
+@pytest.mark.parametrize(("listeners", "is_warned"), [("0.0.0.0:0", True), ("127.0.0.1:0", False)])
+def test_a_server_without_an_address_for_clients_warns(
+    listeners: str, caplog: pytest.LogCaptureFixture, *, is_warned: bool
+) -> None:
+    world = World(listeners=listeners)
+    result(world.server.start())
+    line = (
+        "listening at 0.0.0.0:5000 without --advertise: clients are told the address by which they have come"
+    )
+    assert any(each.startswith(line) for each in caplog.messages) is is_warned

@@ -6,6 +6,7 @@ import pytest
 from twisted.internet.defer import Deferred, fail, succeed
 
 from kshim.configs.endpoint import Endpoint
+from kshim.configs.host_pattern import HostPattern
 from kshim.network.listeners import CannotListen
 from kshim.upstream.brokers import NOBODY, Brokers
 from kshim.upstream.indexes import Indexes
@@ -131,3 +132,32 @@ def test_groups_are_found_at_brokers_that_run() -> None:
     assert [stand.brokers.home(shard) for shard in range(4)] == [5, 6, 9, 5]
     stand.update(5, 9)
     assert {stand.brokers.home(shard) for shard in range(4)} == {5, 9}
+
+
+def test_brokers_that_share_a_port_have_names() -> None:
+    stand = Stand()
+    stand.brokers.names = {"SSL": HostPattern("b$(nodeId).kafka.example.com")}
+    stand.update(5, 6)
+    bootstrap = Endpoint("kafka.example.com", 9093)
+    named, counted = (stand.brokers.place(5, bootstrap, name) for name in ("SSL", "PLAINTEXT"))
+    assert stand.brokers.reach(6, named) == Endpoint("b6.kafka.example.com", 9093)
+    assert stand.brokers.reach(6, counted) == Endpoint("kafka.example.com", 9094)
+
+
+def test_a_client_that_names_no_known_broker_gets_one_that_runs() -> None:
+    stand = Stand()
+    assert stand.brokers.serving(None) is None
+    stand.update(5, 6, 7)
+    assert [stand.brokers.serving(each) for each in (None, 99, 5, 7)] == [5, 5, 5, 7]
+    stand.update(7)
+    assert [stand.brokers.serving(each) for each in (None, 99, 5, 6, 7)] == [7, 7, None, None, 7]
+
+
+def test_a_client_of_a_broker_that_is_gone_logs_in_at_another() -> None:
+    stand = Stand()
+    stand.update(5, 6)
+    assert stand.brokers.in_place_of(5) == 5
+    stand.update(6)
+    assert stand.brokers.in_place_of(5) == 6
+    stand.update()
+    assert stand.brokers.in_place_of(5) == 5

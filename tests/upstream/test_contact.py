@@ -55,6 +55,19 @@ def test_the_first_address_that_answers_counts() -> None:
     assert upstream.tried == [FIRST, SECOND]
 
 
+def test_a_start_that_takes_longer_than_a_second_says_what_it_tries(caplog: pytest.LogCaptureFixture) -> None:
+    assert str(outcome(Upstream())) == "is not there"
+    (record,) = caplog.records
+    assert record.getMessage() == "trying to reach the upstream a:1,b:2 for 9 s more; is not there"
+
+
+def test_a_start_that_is_quick_says_nothing(caplog: pytest.LogCaptureFixture) -> None:
+    upstream = Upstream()
+    del upstream.errors[SECOND]
+    assert outcome(upstream) == SECOND
+    assert caplog.records == []
+
+
 def test_addresses_that_do_not_answer_are_tried_again() -> None:
     upstream = Upstream()
     assert str(outcome(upstream)) == "is not there"

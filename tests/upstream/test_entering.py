@@ -11,11 +11,11 @@ from twisted.internet.task import Clock
 from twisted.python.failure import Failure
 
 from kshim.authentication.client import Plain
+from kshim.client.session import Session
 from kshim.configs.endpoint import Endpoint
 from kshim.configs.values import Secret
 from kshim.upstream.entering import Entering
 from kshim.upstream.lost import BrokerRefused, Lost
-from kshim.upstream.session import Session
 from schemas.api_key import ApiKey
 from schemas.messages.sasl_authenticate import SaslAuthenticateResponse
 from schemas.messages.sasl_handshake import SaslHandshakeResponse

@@ -84,6 +84,8 @@ def test_an_answer_that_does_not_come_or_cannot_be_read(answer: bytes | LinkErro
 def test_the_version_grows_when_topics_are_created_and_only_then() -> None:
     it = Upstream()
     versions = []
+    announced: list[int] = []
+    it.every.created = lambda: announced.append(it.every.version)
     for names in (("a", "bb"), ("a", "bb"), ("a",), ("a", "ccc")):
         it.clock.advance(10)
         it.every.look()
@@ -91,3 +93,4 @@ def test_the_version_grows_when_topics_are_created_and_only_then() -> None:
         versions.append(it.every.version)
     assert versions[0] == versions[1] == versions[2] == 1_010_000
     assert versions[3] == 1_040_000, "the time, so that the versions of several kshim can be compared"
+    assert announced == [versions[0], versions[3]]

@@ -5,14 +5,18 @@ from __future__ import annotations
 import pytest
 
 from kshim.configs.endpoint import Endpoint
+from kshim.configs.host_pattern import HostPattern
 from kshim.upstream.fellows import (
     FIRST_NODE_ID,
     REMEMBERED_S,
     Gone,
     fault_in_reach,
     new_fellow,
+    place_at,
+    port_id,
     with_fellows,
 )
+from kshim.upstream.shards.said import Said, decode_said, encode_said
 from schemas.api_key import ApiKey
 from schemas.messages.describe_cluster import DescribeClusterBroker, DescribeClusterResponse
 from schemas.messages.metadata import MetadataResponse, MetadataResponseBroker, MetadataResponseTopic
@@ -94,3 +98,37 @@ def test_several_have_addresses_to_connect_to(host: str, at: str) -> None:
             "clients of the others: start it with --advertise HOST:PORT (advertised.listeners)"
         )
     assert fault_in_reach([A, B]) == ""
+
+
+def test_a_port_has_a_node_id_for_each_kshim_and_broker() -> None:
+    again = new_fellow({"PLAIN": Endpoint("b", 9092)}, {1: 0, 2: 1})
+    assert again == B
+    ids = {port_id(fellow, broker_id) for fellow in (A, B) for broker_id in (1, 2)}
+    assert len(ids | {A.node_id, B.node_id}) == 6
+    assert port_id(again, 2) == port_id(B, 2)
+    assert all(FIRST_NODE_ID <= each < 1 << 31 for each in ids)
+
+
+def test_the_ports_of_all_are_among_the_brokers() -> None:
+    """In Metadata, where librdkafka looks a coordinator up; tools that ask for brokers alone see no ports."""
+    far = new_fellow({"PLAIN": Endpoint("b", 9092)}, {1: 2, 9: 0})
+    found = with_fellows(ApiKey.METADATA, MetadataResponse(brokers=(BROKER,)), (A, far), (), "PLAIN")
+    assert found.brokers[3:] == (MetadataResponseBroker(node_id=port_id(far, 1), host="b", port=9094),)
+    found = with_fellows(ApiKey.DESCRIBE_CLUSTER, DescribeClusterResponse(), (A, far), (), "PLAIN")
+    assert len(found.brokers) == 2
+
+
+def test_brokers_that_share_a_port_of_a_kshim_are_found_by_name() -> None:
+    addresses = {"SSL": Endpoint("k2.example.com", 9093), "PLAIN": Endpoint("k2", 9092)}
+    far = new_fellow(addresses, {1: 2}, {"SSL": HostPattern("b$(nodeId).k2.example.com")})
+    found = with_fellows(ApiKey.METADATA, MetadataResponse(brokers=(BROKER,)), (far,), (), "SSL")
+    assert (found.brokers[-1].host, found.brokers[-1].port) == ("b1.k2.example.com", 9093)
+    assert place_at(far, "SSL")(1, Endpoint("", 0)) == Endpoint("b1.k2.example.com", 9093)
+    assert place_at(far, "PLAIN")(1, Endpoint("", 0)) == Endpoint("k2", 9094)
+    assert place_at(far, "SSL")(9, Endpoint("", 0)) is None
+
+
+def test_what_a_kshim_says_of_its_names_is_read() -> None:
+    names = {"SSL": HostPattern("b$(nodeId).k2.example.com")}
+    said = Said({"SSL": Endpoint("k2.example.com", 9093)}, 4, {}, {1: 0}, (), names)
+    assert decode_said(encode_said(said)) == said

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 from uuid import UUID
 
@@ -13,6 +14,7 @@ from twisted.internet.defer import Deferred
 from kshim.callers import Refused
 from kshim.turns import Turn
 from kshim.upstream.confirming import FRESH_S
+from kshim.upstream.fellows import port_id
 from kshim.upstream.front import LARGE_BYTES
 from kshim.upstream.link import LinkError
 from kshim.upstream.table import TABLE, Way
@@ -31,7 +33,11 @@ from schemas.messages.api_versions import (
     ApiVersionsResponse,
     SupportedFeatureKey,
 )
-from schemas.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
+from schemas.messages.find_coordinator import (
+    Coordinator,
+    FindCoordinatorRequest,
+    FindCoordinatorResponse,
+)
 from schemas.messages.heartbeat import HeartbeatRequest
 from schemas.messages.list_groups import ListGroupsRequest
 from schemas.messages.metadata import (
@@ -223,6 +229,33 @@ def test_other_coordinators_are_the_upstream_s(key_type: int) -> None:
     assert (told.node_id, told.host, told.port) == (2, "kshim", 9101)
 
 
+@pytest.mark.parametrize("version", [3, 4])
+def test_the_coordinator_of_a_transaction_has_another_node_id_at_each_kshim(version: int) -> None:
+    """librdkafka ignores one whose node id has not changed."""
+    world = World()
+    world.shards.elsewhere = set()
+    at = {"node_id": 2, "host": "10.0.0.2", "port": 9092}
+    unknown = Coordinator(key="u", node_id=-1, error_code=ErrorCode.COORDINATOR_NOT_AVAILABLE)
+    one, several = FindCoordinatorResponse(**at), (Coordinator(key="t", **at), unknown)
+    upstream = one if version < 4 else FindCoordinatorResponse(coordinators=several)
+    request = FindCoordinatorRequest(key="t", key_type=1, coordinator_keys=("t", "u"))
+    told = world.forwarded(ApiKey.FIND_COORDINATOR, version, request, upstream)
+    found, *others = told.coordinators if version >= 4 else (told,)
+    assert (found.node_id, found.host, found.port) == (port_id(OURSELVES, 2), "kshim", 9101)
+    assert found.node_id not in (2, port_id(OURSELVES, 1), port_id(OTHER, 2))
+    assert [each.node_id for each in others] == ([-1] if version >= 4 else [])
+
+
+@pytest.mark.parametrize("node_id", [OURSELVES.node_id, port_id(OURSELVES, 1)])
+def test_a_client_may_expect_the_node_ids_of_a_coordinator(node_id: int) -> None:
+    """The upstream broker knows its own alone."""
+    world = World()
+    request = ApiVersionsRequest(client_software_name="a", client_software_version="1", node_id=node_id)
+    world.send(ApiKey.API_VERSIONS, 5, request)
+    (frame,) = world.passage.sent
+    assert decode_request(frame)[1].node_id == 1
+
+
 def test_each_group_is_listed_at_one_port() -> None:
     world = World()
     world.upstream_topics["t"] = TOPIC_ID
@@ -243,7 +276,35 @@ def test_all_kshim_are_told_to_clients() -> None:
         (2, "kshim", 9101),
         (1000, "kshim", 9100),
         (1001, "other", 9200),
+        (port_id(OURSELVES, 2), "kshim", 9101),
+        (port_id(OTHER, 2), "other", 9200),
     ]
+
+
+def test_a_kshim_that_has_met_others_goes_on_to_name_its_ports() -> None:
+    world = World()
+    world.shards.elsewhere = set()
+    world.shards.is_alone = True
+    upstream = MetadataResponse(brokers=(MetadataResponseBroker(node_id=2, host="10.0.0.2", port=9092),))
+    told = world.forwarded(ApiKey.METADATA, 12, MetadataRequest(topics=()), upstream)
+    assert [(b.node_id, b.host, b.port) for b in told.brokers] == [
+        (2, "kshim", 9101),
+        (1000, "kshim", 9100),
+        (port_id(OURSELVES, 2), "kshim", 9101),
+    ]
+
+
+def test_a_kshim_that_has_handed_over_names_the_ports_of_the_other() -> None:
+    world = World()
+    world.shards.elsewhere = set()
+    world.shards.has_left = world.shards.is_alone = True
+    there = {"node_id": 2, "host": "10.0.0.2", "port": 9092}
+    upstream = MetadataResponse(brokers=(MetadataResponseBroker(**there),))
+    told = world.forwarded(ApiKey.METADATA, 12, MetadataRequest(topics=()), upstream)
+    assert (told.brokers[0].node_id, told.brokers[0].host, told.brokers[0].port) == (2, "other", 9200)
+    request = FindCoordinatorRequest(key="t", key_type=1)
+    found = world.forwarded(ApiKey.FIND_COORDINATOR, 3, request, FindCoordinatorResponse(**there))
+    assert (found.node_id, found.host, found.port) == (port_id(OTHER, 2), "other", 9200)
 
 
 def test_a_member_is_answered_at_any_port() -> None:
@@ -476,3 +537,24 @@ def test_a_request_of_a_client_that_has_left_goes_nowhere() -> None:
         world.front.answer(world.here, ApiKey.FETCH.to_bytes(2) + bytes(40), gone, Turn())
     assert caught.value.level == logging.DEBUG
     assert not world.passage.sent
+
+
+def test_a_coordinator_tells_its_versions_without_the_broker_of_its_port() -> None:
+    """That broker may be down, and the group's members have to come nevertheless."""
+    world = World()
+    world.shards.elsewhere = set()
+    anchor = world.brokers.anchor
+    world.brokers.running = (3 - anchor,)
+    request = ApiVersionsRequest(client_software_name="librdkafka", client_software_version="2.16.1")
+    answer = later(world.send(ApiKey.API_VERSIONS, 3, request, anchor))
+    assert not world.passage.sent
+    failed, world.link = world.link, Deferred()
+    failed.errback(LinkError("gone"))
+    world.link.callback(SimpleNamespace(answered=ApiVersionsResponse(), close=lambda: None))
+    assert world.linked == [anchor, 3 - anchor]
+    told = decode_response(ApiKey.API_VERSIONS, 3, bytes(result(answer)))[1]
+    assert told.error_code == ErrorCode.NONE
+    assert ApiKey.JOIN_GROUP in {each.api_key for each in told.api_keys}
+    assert world.client.software == "librdkafka 2.16.1"
+    world.send(ApiKey.API_VERSIONS, 3, request, 3 - anchor)
+    assert world.passage.sent, "at the other ports the broker answers"

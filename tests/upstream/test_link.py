@@ -13,11 +13,11 @@ from twisted.internet.task import Clock
 from twisted.python.failure import Failure
 
 from kshim.authentication.client import Plain
+from kshim.client.session import Session
 from kshim.configs.endpoint import Endpoint
 from kshim.configs.values import Secret
 from kshim.upstream.link import LinkError, connect
 from kshim.upstream.lost import Target, not_reached
-from kshim.upstream.session import Session
 from schemas.api_key import ApiKey
 from schemas.error_code import ErrorCode
 from schemas.messages.api_versions import ApiVersionsResponse
@@ -226,7 +226,7 @@ def test_a_link_ends_when_its_login_is_not_renewed() -> None:
     refused = SaslHandshakeResponse(error_code=ErrorCode.UNSUPPORTED_SASL_MECHANISM, mechanisms=("A",))
     upstream.answer(handshake, refused)
     assert error_of(beat) == (
-        "upstream broker 10.0.0.1:9092 does not take PLAIN (upstream.sasl.mechanism); it takes A"
+        "upstream broker 10.0.0.1:9092 does not take PLAIN (sasl.mechanism); it takes A"
     )
     assert upstream.lost[0].is_refused
     assert not upstream.clock.getDelayedCalls()
@@ -261,3 +261,22 @@ def test_a_broker_that_is_not_there_is_named() -> None:
 
     linked = connect(NotThere(), ADDRESS, timeout_s=3)
     assert error_of(linked) == "upstream broker 10.0.0.1:9092 cannot be reached: Connection refused"
+
+
+def test_a_frame_goes_as_it_is_and_its_answer_has_its_correlation_id() -> None:
+    upstream = Upstream().negotiate()
+    first = upstream.link.ask(HeartbeatRequest(group_id="g"))
+    head = ApiKey.LIST_GROUPS.to_bytes(2) + b"\0\1"
+    answer = upstream.link.ask_frame(head + (77).to_bytes(4) + b"\0\1c", timeout_s=5)
+    (beat, _), (listed, _) = upstream.requests()
+    assert (listed.api_key, listed.api_version, listed.client_id) == (ApiKey.LIST_GROUPS, 1, "c")
+    assert listed.correlation_id == beat.correlation_id + 1
+    upstream.answer(beat, HeartbeatResponse())
+    assert result(first).error_code == 0
+    upstream.answer(listed, ListGroupsResponse(throttle_time_ms=5))
+    expected = encode_response(ApiKey.LIST_GROUPS, 1, 77, ListGroupsResponse(throttle_time_ms=5))
+    assert result(answer) == bytes(expected)
+    late = upstream.link.ask_frame(head + (78).to_bytes(4) + b"\0\1c", timeout_s=5)
+    upstream.clock.advance(5)
+    assert "has not answered ListGroups within 5 s" in error_of(late)
+    assert error_of(upstream.link.ask_frame(head + bytes(4))) != ""

@@ -9,6 +9,8 @@ import pytest
 from kshim.configs.endpoint import Endpoint
 from kshim.network.listeners import CannotListen
 from kshim.server.ports import Ports
+from kshim.upstream.brokers import Brokers
+from kshim.upstream.indexes import Indexes
 from kshim.upstream.ports import UpstreamPorts
 from tests.network.free_ports import Reactor
 from tests.server.ports_in_front import new_ports
@@ -20,6 +22,11 @@ TWO = {
 }
 
 
+class AnyPort:
+    def suspend(self) -> Any: ...
+    def resume(self) -> Any: ...
+
+
 def beyond(connection: object) -> Any:
     """The far side of a connection; nobody connects here."""
 
@@ -27,7 +34,7 @@ def beyond(connection: object) -> Any:
 def opened(reactor: Reactor, **properties: str) -> tuple[Ports[Any], UpstreamPorts]:
     """Ports, of which those of broker 5 with index 0 are open."""
     _, ports = new_ports(reactor, **properties)
-    in_front = UpstreamPorts(ports)
+    in_front = UpstreamPorts(ports, Brokers(Indexes(None), lambda *_: AnyPort()))
     in_front.open(5, 0, beyond)
     return ports, in_front
 

@@ -13,12 +13,12 @@ from twisted.internet.error import ConnectionDone
 from twisted.python.failure import Failure
 
 from kshim.authentication.client import Plain
+from kshim.client.session import Session
 from kshim.configs.values import Secret
 from kshim.network.replies import MAX_IN_FLIGHT
 from kshim.upstream.lost import Lost
 from kshim.upstream.passage import CLOSE_S
 from kshim.upstream.responses import LARGE_BYTES
-from kshim.upstream.session import Session
 from schemas.api_key import ApiKey
 from schemas.error_code import ErrorCode
 from schemas.messages.sasl_authenticate import SaslAuthenticateResponse

@@ -183,8 +183,9 @@ def test_versions_and_features(version: int) -> None:
     assert told[ApiKey.METADATA] == (0, 7)
     assert ApiKey.JOIN_GROUP in told
     assert told[ApiKey.CONSUMER_GROUP_HEARTBEAT] == (0, 1), "kshim serves it, whatever the upstream does"
-    assert not {ApiKey.SHARE_GROUP_HEARTBEAT, ApiKey.LEADER_AND_ISR, ApiKey.FETCH} & told.keys()
-    left = ["group.version", "metadata.version", "transaction.version"] if version >= 3 else []
+    assert told[ApiKey.SHARE_GROUP_HEARTBEAT] == (1, 1)
+    assert not {ApiKey.LEADER_AND_ISR, ApiKey.FETCH, ApiKey.STREAMS_GROUP_HEARTBEAT} & told.keys()
+    left = list(names) if version >= 3 else []
     assert [each.name for each in found.supported_features] == left
     assert [each.name for each in found.finalized_features] == left
 

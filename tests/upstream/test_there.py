@@ -91,7 +91,8 @@ class Unused:
 def test_a_group_with_members_at_the_upstream_is_not_adopted(group_id: str) -> None:
     it = Asking()
     coordinators: Any = Unused()
-    failed = it.result(Adoption(it.upstream, coordinators).adopt(group_id))
+    nothing: Any = None
+    failed = it.result(Adoption(it.upstream, coordinators, nothing, tuple, lambda _: "").adopt(group_id))
     assert failed.check(SteeringError)
     assert str(failed.value) == (
         f"group {group_id} is Stable at the upstream: stop its members, which would go on there"

@@ -12,10 +12,11 @@ from typing import Any
 import pytest
 from twisted.internet.task import Clock
 
+from kshim.client.session import LoginFailed
+from kshim.client.token_endpoint import Token, fetch_token
 from kshim.configs.upstream import LoginSettings
 from kshim.configs.values import Secret
-from kshim.upstream.session import LoginFailed
-from kshim.upstream.token_endpoint import AGAIN_S, RenewedToken, Token, fetch_token
+from kshim.upstream.token_endpoint import AGAIN_S, RenewedToken
 from tests.api.harness import result
 
 NOW_S = 1_700_000_000.0

@@ -74,3 +74,16 @@ def test_a_broker_that_does_not_answer_is_not_asked_all_the_time() -> None:
     world.clock.advance(AGAIN_S)
     assert world.newest() is PENDING
     assert len(world.links) == 2
+
+
+def test_another_broker_answers_for_one_that_does_not() -> None:
+    world = World()
+    first = collect(world.versions.of_first((1, 2)))
+    world.links[0].errback(LinkError("gone"))
+    world.links[1].callback(Link(4))
+    (answer,) = first
+    assert answer.api_keys[0].max_version == 4
+    both = collect(world.versions.of_first((1, 3)))
+    world.links[2].errback(LinkError("gone, too"))
+    (failure,) = both
+    assert "gone, too" in str(failure)

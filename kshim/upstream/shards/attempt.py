@@ -61,6 +61,8 @@ class World:
     """Called with a shard when its leadership begins. Fires when the records that were read are loaded."""
     lost: Callable[[int], None]
     """Called with a shard when its leadership ends, before its appends fail."""
+    gave_up: Callable[[int, str], None]
+    """Called with a shard and the reason when its leadership ends without a release."""
     ended: Callable[[int, Marker], None]
     """Called with a shard and a transaction's end from its log. The callee calls `Shard.ends` with it when
     the shard is loaded and all earlier decisions are appended.

@@ -113,12 +113,16 @@ class Membership:
         self._session_timeout_ms = session_timeout_ms
         self._ours = ours
         self._assigned = assigned
+        self.told_silent: frozenset[int] = frozenset()
+        """The shards of which this process has told the others that they do not answer it."""
+        self._has_news = False
+        """True if this process is to join again, to tell the others what has changed."""
         self._member_id = NOBODY
         self._generation_id = -1
         self._link: Link | None = None
         self._running: Deferred[None] | None = None
-        self._said = ""
-        """The last line that was logged, which is not repeated."""
+        self._said: set[str] = set()
+        """The lines that were logged since this process last had an assignment; none is repeated."""
         self._warned: set[str] = set()
         """The last warnings about the other members."""
 
@@ -126,6 +130,10 @@ class Membership:
         """Join the group, and stay in it."""
         self._running = Deferred.fromCoroutine(self._run())
         self._running.addErrback(_log_unless_stopped)
+
+    def tell(self) -> None:
+        """Tell the others soon what this process now says of itself."""
+        self._has_news = True
 
     async def stop(self) -> None:
         """Leave the group, so that the others need not wait for the end of the session."""
@@ -175,6 +183,9 @@ class Membership:
         """
         while True:
             await after(self._reactor, HEARTBEAT_S)
+            if self._has_news:
+                await self._join(link)
+                continue
             request = HeartbeatRequest(
                 group_id=self._group_id, generation_id=self._generation_id, member_id=self._member_id
             )
@@ -204,7 +215,7 @@ class Membership:
                 continue
             self._check(synced.error_code)
             self._generation_id = joined.generation_id
-            self._said = ""
+            self._said.clear()
             self._assigned(self._decoded(synced.assignment))
             return
 
@@ -219,13 +230,14 @@ class Membership:
         raise _Again(f"group {self._group_id} of the upstream: {name_of(code)}{_ADVICE.get(code, '')}")
 
     def _say(self, level: int, line: str) -> None:
-        logger.log(level if line != self._said else logging.DEBUG, "%s", line)
-        self._said = line
+        logger.log(level if line not in self._said else logging.DEBUG, "%s", line)
+        self._said.add(line)
 
     # ---- messages
 
     def _join_request(self) -> JoinGroupRequest:
         ours = self._ours()
+        self._has_news, self.told_silent = False, frozenset(ours.said.silent)
         topic = ours.said.topic
         subscription = ConsumerProtocolSubscription(
             topics=(topic,),
@@ -305,7 +317,11 @@ def decode_assigned(data: bytes, topic: str) -> tuple[Assigned, list[Said]]:
     """
     assignment = decode_assignment(data)
     shares = decode_shares(assignment.user_data)
-    fellows = [(new_fellow(said.addresses), leads) for said, leads in shares if said.topic == topic]
+    fellows = [
+        (new_fellow(said.addresses, said.ports, said.names, said.http), leads)
+        for said, leads in shares
+        if said.topic == topic
+    ]
     leaders = {shard: fellow for fellow, leads in fellows for shard in leads}
     led = frozenset(shard for each in assignment.assigned_partitions for shard in each.partitions)
     assigned = Assigned(led, leaders, tuple(fellow for fellow, _ in fellows))
@@ -335,7 +351,8 @@ def _members(joined: JoinGroupResponse) -> tuple[dict[str, tuple[Said, Sequence[
 def _divided(members: Mapping[str, tuple[Said, Sequence[int]]], topic: str) -> Mapping[str, Sequence[int]]:
     """Divide the shards of one topic among the members that use it."""
     owned = {member_id: led for member_id, (said, led) in members.items() if said.topic == topic}
-    return divide(max(members[member_id][0].shards for member_id in owned), owned)
+    silent = {member_id: members[member_id][0].silent for member_id in owned}
+    return divide(max(members[member_id][0].shards for member_id in owned), owned, silent)
 
 
 _ADVICE: Mapping[int, str] = {

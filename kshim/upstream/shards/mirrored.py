@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 
 from twisted.internet.defer import Deferred, TimeoutError, succeed
 
+from kshim.callers.bounded import forget_first
 from kshim.callers.once import Once
 from kshim.coordination.groups.offsets import is_of_another_topic, no_id
 from kshim.coordination.groups.pending_offsets import Partition
@@ -91,6 +92,8 @@ LATER = frozenset(
     }
 )
 
+MOST_TAKEN = 50_000
+"""Limit of offsets of which kshim knows that the upstream has taken them."""
 MOST_EXPIRED_AT_ONCE = 20
 """Limit of groups whose expired offsets are deleted in one flush; the others follow in the next one."""
 USED_TWICE = (
@@ -132,6 +135,8 @@ class MirroredOffsets:
         """Groups with members in kshim that also have members at the upstream, as far as is known."""
         self._expired: dict[str, dict[Partition, OffsetCommitValue]] = {}
         """Expired offsets to delete at the upstream, unless it has other ones by now."""
+        self._taken: dict[bytes, Offset] = {}
+        """The last offset that the upstream has taken, by key; the latest keys."""
         self._unsent = UnsentOffsets()
         self._flush_later: Call | None = None
         self._flushing: Deferred[None] | None = None
@@ -139,7 +144,7 @@ class MirroredOffsets:
 
     def note(self, shard: int, entries: Iterable[tuple[bytes, bytes | None]]) -> None:
         """Take the committed offsets among a shard's records, which are durable; ignore other records."""
-        self._unsent.note(shard, entries)
+        self._unsent.note(shard, entries, self._reactor.seconds())
         self._flush_soon()
 
     def lost(self, shard: int) -> None:
@@ -151,10 +156,24 @@ class MirroredOffsets:
         """The number of offsets that the upstream does not have yet."""
         return len(self._unsent)
 
+    @property
+    def lag_s(self) -> float:
+        """How long the upstream has lacked one of them; 0 if there is none."""
+        oldest_s = self._unsent.oldest_s()
+        return 0.0 if oldest_s is None else self._reactor.seconds() - oldest_s
+
+    def is_unsent(self, group_id: str, where: Partition) -> bool:
+        """True if the upstream does not have a group's offset yet, which is to be sent."""
+        return self._unsent.lacks(self.shard_for(group_id), _key(group_id, where))
+
+    def was_taken(self, group_id: str, where: Partition, value: OffsetCommitValue) -> bool:
+        """True if the upstream has taken this offset, as far as this process knows."""
+        return self._taken.get(_key(group_id, where)) == offset_of(value)
+
     def send_again(self, group_id: str, where: Partition, value: OffsetCommitValue) -> None:
         """Send an offset again, unless a newer one is waiting to be sent."""
-        key = encode_key(OffsetCommitKey(group=group_id, topic=where[0], partition=where[1]))
-        self._unsent.note_older(Unsent(self.shard_for(group_id), key, encode_value(value)))
+        unsent = Unsent(self.shard_for(group_id), _key(group_id, where), encode_value(value))
+        self._unsent.note_older(unsent, self._reactor.seconds())
         self._flush_soon()
 
     def expired(self, group_id: str, offsets: Mapping[Partition, OffsetCommitValue]) -> None:
@@ -250,6 +269,10 @@ class MirroredOffsets:
         if self._judge(group_id, errors):
             for each in offsets:
                 self._unsent.remove(each.unsent)
+                if not errors:
+                    self._taken.pop(each.unsent.key, None)
+                    self._taken[each.unsent.key] = offset_of(each.value)
+            forget_first(self._taken, MOST_TAKEN)
 
     async def _delete_expired(self, group_id: str, offsets: Offsets) -> None:
         """Delete a group's expired offsets. If that fails, they are left to the upstream's retention."""
@@ -298,6 +321,10 @@ class MirroredOffsets:
                 names,
             )
         return True
+
+
+def _key(group_id: str, where: Partition) -> bytes:
+    return encode_key(OffsetCommitKey(group=group_id, topic=where[0], partition=where[1]))
 
 
 def offset_of(value: OffsetCommitValue) -> Offset:

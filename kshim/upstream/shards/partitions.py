@@ -44,6 +44,15 @@ FETCH_BYTES = 1024 * 1024
 """Limit of one fetch, which is looked through in one go."""
 NEWEST_BY_NAME = 12
 """The newest version of Produce and Fetch that names topics; later versions use their ids."""
+NOT_ITS_LEADER = frozenset(
+    {
+        ErrorCode.LEADER_NOT_AVAILABLE,
+        ErrorCode.NOT_LEADER_OR_FOLLOWER,
+        ErrorCode.FENCED_LEADER_EPOCH,
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+    }
+)
+"""Answers that say nothing of a partition, as another broker leads it."""
 LATEST = -1
 ALL_REPLICAS = -1
 
@@ -97,7 +106,11 @@ class _Broker:
 class Partitions:
     """Asks the leaders of a topic's partitions."""
 
-    def __init__(self, reactor: Reactor, topic: str, upstream: Upstream) -> None:
+    def __init__(
+        self, reactor: Reactor, topic: str, upstream: Upstream, heard: Callable[[int], object]
+    ) -> None:
+        """heard: called with each partition whose leader has answered for it."""
+        self._heard = heard
         self._reactor = reactor
         self._topic = topic
         self._upstream = upstream
@@ -221,6 +234,7 @@ class Partitions:
             logger.debug("%s-%d: %s", self._topic, partition, _error(found.error_code).name)
             self.look()
             return None
+        self._heard(partition)
         return Fetched(bytes(found.records or b""), found.high_watermark)
 
     def _answer(
@@ -230,6 +244,9 @@ class Partitions:
         nothing: object,
         is_bad: Callable[[Any], bool],
     ) -> None:
+        for index, each in found.items():
+            if not (isinstance(each, Answer) and each.error_code in NOT_ITS_LEADER):
+                self._heard(index)
         answers = [(answer, found.get(index, nothing)) for index, _, answer in waiting]
         if any(is_bad(each) for _, each in answers):
             self.look()

@@ -6,8 +6,8 @@ again what is due.
 
 If a recent offset differs at the upstream, the former leader may not have sent it, or an older request may
 have arrived late, after that leader was cut off. So the groups of a shard that was taken over are looked at
-several times. If an old offset differs, somebody else has committed it at the upstream. It stays, as the
-group may have moved back.
+several times. If an old offset differs, or one is further at the upstream that had taken kshim's, somebody
+else has committed it there. It stays, as the group may have moved back.
 """
 
 from __future__ import annotations
@@ -51,23 +51,38 @@ RECENT_MS = 10 * 60_000
 """A younger commit is sent again whatever the upstream has: the former leader may not have sent it."""
 
 
-def is_due(here: OffsetCommitValue, there: Offset | None, now_ms: int, sent_ms: int, renew_ms: int) -> bool:
+def is_due(
+    here: OffsetCommitValue,
+    there: Offset | None,
+    now_ms: int,
+    sent_ms: int,
+    renew_ms: int,
+    *,
+    was_taken: bool = False,
+) -> bool:
     """True if an offset has to be sent to the upstream, which has `there`.
 
     sent_ms: when it was last sent, as far as is known. renew_ms: how long it need not be sent again.
+    was_taken: True if the upstream is known to have taken it.
     """
     if there is None:
         return True
     age_ms = now_ms - here.commit_timestamp
     if there != offset_of(here):
-        return age_ms < RECENT_MS
+        return not is_foreign(here, there, now_ms, was_taken=was_taken)
     return age_ms >= renew_ms and now_ms - sent_ms >= renew_ms
 
 
-def is_foreign(here: OffsetCommitValue, there: Offset | None, now_ms: int) -> bool:
-    """True if somebody else has committed the upstream's offset."""
-    same = there is None or there == offset_of(here)
-    return not same and now_ms - here.commit_timestamp >= RECENT_MS
+def is_foreign(
+    here: OffsetCommitValue, there: Offset | None, now_ms: int, *, was_taken: bool = False
+) -> bool:
+    """True if somebody else has committed the upstream's offset. A smaller one may be a late request of the
+    former leader.
+    """
+    if there is None or there == offset_of(here):
+        return False
+    is_further = was_taken and there[0] > here.offset
+    return is_further or now_ms - here.commit_timestamp >= RECENT_MS
 
 
 class Renewal:
@@ -190,10 +205,11 @@ class Renewal:
                 theirs = answered_offset(there.get(where))
                 if here is None or is_of_another_topic(here, self._mirrored.topic_id_of(where[0])):
                     continue
-                if is_due(here, theirs, now_ms, sent_ms, renew_ms):
+                was_taken = self._mirrored.was_taken(group_id, where, here)
+                if is_due(here, theirs, now_ms, sent_ms, renew_ms, was_taken=was_taken):
                     self._mirrored.send_again(group_id, where, here)
                     is_sent = True
-                elif is_foreign(here, theirs, now_ms):
+                elif is_foreign(here, theirs, now_ms, was_taken=was_taken):
                     self._log_foreign(group_id, where, here, theirs)
         if is_sent:
             self._sent_ms[group_id] = now_ms

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from kshim.configs.endpoint import Endpoint
+from kshim.configs.host_pattern import HostPattern
 
 FORMAT = 1
 BEFORE_FORMATS = 0
@@ -31,6 +32,16 @@ class Said:
     """The number of shards of its topic."""
     settings: Mapping[str, str]
     """Settings that should be the same in all processes, by name."""
+    ports: Mapping[int, int] = field(default_factory=dict)
+    """How far its port for each upstream broker is from its addresses, by the broker's node id. Builds that
+    do not know this say and read none, nor the following.
+    """
+    silent: Sequence[int] = ()
+    """Shards that do not answer it."""
+    names: Mapping[str, HostPattern] = field(default_factory=dict)
+    """The pattern of the brokers' names, by listener, where all brokers share its port."""
+    http: Endpoint | None = None
+    """Where its HTTP interface is; None if it has none. Earlier builds neither say nor read this."""
 
     @property
     def topic(self) -> str:
@@ -93,7 +104,20 @@ def differences(ours: Said, others: Iterable[Said]) -> Iterator[str]:
 
 def _plain(said: Said) -> dict[str, object]:
     addresses = {name: str(address) for name, address in said.addresses.items()}
-    return {"addresses": addresses, "shards": said.shards, "settings": dict(said.settings)}
+    found: dict[str, object] = {
+        "addresses": addresses,
+        "shards": said.shards,
+        "settings": dict(said.settings),
+    }
+    if said.ports:
+        found["ports"] = {str(broker_id): port for broker_id, port in said.ports.items()}
+    if said.names:
+        found["names"] = {name: pattern.text for name, pattern in said.names.items()}
+    if said.silent:
+        found["silent"] = list(said.silent)
+    if said.http is not None:
+        found["http"] = str(said.http)
+    return found
 
 
 def _said(found: Any) -> Said:
@@ -102,6 +126,10 @@ def _said(found: Any) -> Said:
         {str(name): Endpoint.parse(address) for name, address in found["addresses"].items()},
         int(found["shards"]),
         {str(name): str(value) for name, value in found["settings"].items()},
+        {int(broker_id): int(port) for broker_id, port in found.get("ports", {}).items()},
+        tuple(int(shard) for shard in found.get("silent", ())),
+        {str(name): HostPattern(str(text)) for name, text in found.get("names", {}).items()},
+        Endpoint.parse(found["http"]) if "http" in found else None,
     )
 
 

@@ -25,7 +25,7 @@ from kshim.upstream.shards.attempt import (
 from kshim.upstream.shards.batch_limit import DEFAULT_BYTES, TOO_LARGE
 from kshim.upstream.shards.partitions import Fetched
 from kshim.upstream.shards.stored import encode_batch, read_batches
-from kshim.upstream.shards.tenure import Entry, Marker, Outgoing, Tenure, Token
+from kshim.upstream.shards.tenure import Entry, Marker, Outgoing, Seen, Tenure, Token
 from kshim.upstream.shards.transactions import ShardTransactions
 from schemas.internal_topics.shard_claim import ShardClaim
 
@@ -68,6 +68,10 @@ class Shard:
     def may_answer(self) -> bool:
         """True if certainly no other process leads the shard."""
         return self._tenure is not None and self._tenure.is_fresh(self._world.now_ms())
+
+    def seen(self) -> Seen | None:
+        """Return what the leader waits for; None if the shard is not led here."""
+        return None if self._tenure is None or not self.is_led else self._tenure.seen(self._world.now_ms())
 
     def append(self, entries: Sequence[Entry], producer: Sequence[int] = NO_PRODUCER) -> Deferred[None]:
         """See `Journal.append`."""
@@ -269,8 +273,9 @@ class Shard:
         self._tenure = None
         released, self._released = self._released, None
         if released is None:
-            logger.warning("shard %d is no longer led here: %s", self.index, tenure.over)
+            logger.debug("shard %d is no longer led here: %s", self.index, tenure.over)
             self._world.lost(self.index)
+            self._world.gave_up(self.index, tenure.over)
         waiting, self._waiting = self._waiting, {}
         for durable in waiting.values():
             durable.errback(StorageError(tenure.over))

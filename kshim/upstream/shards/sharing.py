@@ -4,39 +4,44 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from uuid import uuid4
 
-from twisted.internet.defer import Deferred, DeferredSemaphore, fail, gatherResults, succeed
+from twisted.internet.defer import Deferred, DeferredSemaphore, gatherResults, succeed
 from twisted.python.failure import Failure
 
 from kshim import __version__
 from kshim.callers.once import Once
 from kshim.configs.config import Config
+from kshim.configs.endpoint import Endpoint
 from kshim.coordination.group_runtime import GroupRuntime
 from kshim.coordination.loading import Leader
 from kshim.storage.clock import Timer, after
-from kshim.storage.interfaces import NO_PRODUCER, JournalBatch, StorageError
+from kshim.storage.interfaces import StorageError
 from kshim.upstream.coordinators import UpstreamCoordinators
-from kshim.upstream.fellows import Fellow, Gone, fault_in_reach, new_fellow
-from kshim.upstream.interfaces import Addresses, Upstream
+from kshim.upstream.fellows import Fellow, fault_in_reach
+from kshim.upstream.interfaces import Addresses, SeenShards, Upstream
 from kshim.upstream.shards.attempt import World
 from kshim.upstream.shards.batch_limit import BatchLimit
-from kshim.upstream.shards.before import look
+from kshim.upstream.shards.before import look, taken_over
+from kshim.upstream.shards.failovers import Failovers
 from kshim.upstream.shards.membership import Assigned, Membership, Ours
 from kshim.upstream.shards.mirrored import MirroredOffsets
 from kshim.upstream.shards.partitions import Partitions
 from kshim.upstream.shards.permissions import check_permissions
+from kshim.upstream.shards.reach import Reach
+from kshim.upstream.shards.roster import Roster
 from kshim.upstream.shards.said import Said
 from kshim.upstream.shards.shard import Shard
-from kshim.upstream.shards.stored import loaded
+from kshim.upstream.shards.shard_journal import ShardJournal
+from kshim.upstream.shards.standing import count_led, seen_shards, why_not_ready
+from kshim.upstream.shards.telling import Telling
 from kshim.upstream.shards.tenure import Marker
 from kshim.upstream.shards.topic import Wanted, find_or_make, max_message_bytes
 from schemas.internal_topics.shard_claim import ShardClaim
-from schemas.records.end_txn_marker import EndTxnMarker
 
 if TYPE_CHECKING:
     from kshim.storage.reactor import Reactor
@@ -55,7 +60,7 @@ FIRST_S = 15.0
 
 
 class SharedShards:
-    """Implements `kshim.upstream.interfaces.GroupShards`, and the `Journal` over the topic."""
+    """Implements `kshim.upstream.interfaces.GroupShards`."""
 
     def __init__(
         self,
@@ -74,25 +79,27 @@ class SharedShards:
         self._config = config
         self._topic = config.upstream_groups_topic
         self._lease_ms = config.upstream_groups_lease_ms
+        self._poll_s = self._lease_ms / 1000 / POLLS_A_LEASE
         self._now_ms = now_ms or _now_ms
         self._reactor = reactor
         self._upstream = upstream
         self._coordinators = coordinators
         self._node_id = node_id
-        self._addresses: Callable[[], Addresses] = dict
-        self._log = Partitions(reactor, self._topic, upstream)
+        self._roster = Roster(reactor)
+        self._roster.names = config.broker_names
+        self._reach = Reach(0, self._poll_s)
+        self._log = Partitions(reactor, self._topic, upstream, lambda shard: self._reach.heard(shard))
         self._limit = BatchLimit()
         self._once = Once(reactor)
         self._mirrored = mirrored
         self._shards: dict[int, Shard] = {}
+        self._journal = ShardJournal(self._shards, mirrored)
         self._groups: GroupRuntime | None = None
         self._epochs = count(1)
-        self._assigned: Assigned | None = None
         self._had_no_members = False
         """True if the processes' group had no members before this one joined."""
-        self._before: Assigned | None = None
-        """The assignment at that time: clients may come before the group has rebalanced."""
-        self._gone = Gone()
+        self._telling = Telling(reactor, self._topic, self._roster)
+        self._failovers = Failovers(reactor, self._topic, self._now_led)
         self._membership: Membership | None = None
         self._poll_later: Timer | None = None
         self._first: Deferred[None] | None = None
@@ -117,8 +124,8 @@ class SharedShards:
         return self._config.upstream_groups_group_id
 
     @property
-    def journal(self) -> SharedShards:
-        return self
+    def journal(self) -> ShardJournal:
+        return self._journal
 
     def prepare(self) -> Deferred[None]:
         """Find the topic, or create it. Errbacks StorageError, LinkError."""
@@ -143,19 +150,25 @@ class SharedShards:
             new_claim=self._new_claim,
             led=self._led,
             lost=self._lost,
+            gave_up=lambda _, why: self._failovers.no_longer_led(why),
             ended=self._ended,
             once=self._once,
             limit=self._limit,
             reading=DeferredSemaphore(READ_AT_ONCE),
         )
-        self._shards = {index: Shard(index, world) for index in range(partitions)}
+        self._shards.update((index, Shard(index, world)) for index in range(partitions))
+        self._reach = Reach(partitions, self._poll_s)
 
-    def start(self, groups: GroupRuntime, addresses: Callable[[], Addresses]) -> Deferred[None]:
-        """Join the other processes; fires when the first assigned shards are led.
-
-        addresses: returns where clients reach this process, by listener name.
-        """
-        self._groups, self._addresses = groups, addresses
+    def start(
+        self,
+        groups: GroupRuntime,
+        addresses: Callable[[], Addresses],
+        ports: Callable[[], Mapping[int, int]] = dict,
+        http: Callable[[], Endpoint | None] = lambda: None,
+    ) -> Deferred[None]:
+        """Join the other processes; fires when the first assigned shards are led. See `GroupShards.start`."""
+        self._groups = groups
+        self._roster.addresses, self._roster.ports, self._roster.http = addresses, ports, http
         if self._mirrored is not None:
             self._mirrored.shard_for, self._mirrored.proven = groups.shard_for, self.proven
         return Deferred.fromCoroutine(self._start(groups))
@@ -175,8 +188,7 @@ class SharedShards:
         if self._had_no_members:
             # Kafka delays the first assignment by group.initial.rebalance.delay.ms. kshim need not wait for
             # it: the shards' logs decide which process leads.
-            ourselves = new_fellow(self._addresses())
-            self._assign(Assigned(frozenset(self._shards), {}, (ourselves,)))
+            self._assign(Assigned(frozenset(self._shards), {}, (self._roster.here(),)))
         self._membership.start()
         self._poll()
         enough = self._reactor.callLater(FIRST_S, self._is_ready)
@@ -199,12 +211,36 @@ class SharedShards:
 
     async def _look_before(self) -> None:
         found = await look(self._coordinators, self.group_id, self._topic)
-        self._had_no_members, self._before = found
+        self._had_no_members, self._roster.before = found
 
     def _ours(self) -> Ours:
         settings = {**self._config.shared_settings, "version of kshim": __version__}
-        said = Said(self._addresses(), self.partitions, settings)
+        silent = sorted(self._reach.doubtful())
+        here = self._roster.here()
+        said = Said(here.addresses, self.partitions, settings, here.ports, silent, here.names, here.http)
         return Ours(said, [shard.index for shard in self._shards.values() if shard.is_led])
+
+    def hand_over(self) -> Deferred[bool]:
+        """See `GroupShards.hand_over`."""
+        return Deferred.fromCoroutine(self._hand_over())
+
+    async def _hand_over(self) -> bool:
+        if self._mirrored is not None:
+            await self._mirrored.stop()
+        await self._release_all()
+        here, membership = self._roster.here(), self._membership
+        if membership is not None:
+            await membership.stop()
+        others = await taken_over(self._reactor, self._coordinators, self.group_id, self._topic, here)
+        if others is None:
+            return False
+        self._roster.has_left = True
+        self._roster.take(Assigned(frozenset(), others.leaders, others.everybody))
+        return bool(self.successors())
+
+    def successors(self) -> Sequence[Fellow]:
+        """See `GroupShards.successors`."""
+        return [each for each in self.fellows() if each.ports] if self._roster.has_left else ()
 
     def stop(self) -> Deferred[None]:
         """Release all shards, and leave the group. The runtime is stopped already."""
@@ -213,8 +249,15 @@ class SharedShards:
     async def _stop(self) -> None:
         self._is_stopped = True
         self._is_ready()
+        self._failovers.stop()
         if self._poll_later is not None:
             self._poll_later.cancel()
+        await self._release_all()
+        if self._membership is not None:
+            await self._membership.stop()
+        self._log.stop()
+
+    async def _release_all(self) -> None:
         released = gatherResults([shard.release() for shard in self._shards.values()])
         call = self._reactor.callLater(2.0, released.cancel)
         try:
@@ -223,9 +266,6 @@ class SharedShards:
             logger.debug("not all shards could be released: %s", error)
         if call.active():
             call.cancel()
-        if self._membership is not None:
-            await self._membership.stop()
-        self._log.stop()
 
     def may_answer(self, shard: int) -> bool:
         """True if certainly no other process leads the shard."""
@@ -240,77 +280,54 @@ class SharedShards:
 
     def leader(self, shard: int) -> Fellow | None:
         """Return the process that has to lead the shard; None if this one is alone."""
-        assigned = self._assigned or self._before
-        return None if assigned is None or not self.fellows() else assigned.leaders.get(shard)
+        return self._roster.leader(shard)
 
-    def is_here(self, node_id: int) -> bool:
-        """See `GroupShards.is_here`."""
-        return new_fellow(self._addresses()).node_id == node_id
+    def here(self) -> Fellow:
+        """See `GroupShards.here`."""
+        return self._roster.here()
+
+    @property
+    def has_met(self) -> bool:
+        """See `GroupShards.has_met`."""
+        return self._roster.has_met
+
+    def tell(self) -> None:
+        """See `GroupShards.tell`."""
+        if self._membership is not None and self.fellows():
+            self._membership.tell()
 
     def fellows(self) -> tuple[Fellow, ...]:
         """Return all processes that share the shards, with this one; empty if it is alone."""
-        if self._assigned is not None:
-            everybody = self._assigned.everybody
-        elif self._before is not None:
-            ourselves = new_fellow(self._addresses())
-            everybody = (*(each for each in self._before.everybody if each != ourselves), ourselves)
-        else:
-            everybody = ()
-        return everybody if len(everybody) > 1 else ()
+        return self._roster.fellows()
 
     def gone(self) -> tuple[Fellow, ...]:
         """Return the processes that shared the shards until lately."""
-        gone = self._gone.at(self._reactor.seconds())
-        return tuple(each for each in gone if each.is_reached)
+        return self._roster.gone()
 
-    # ---- the journal
+    def why_not_ready(self) -> str:
+        """See `GroupShards.why_not_ready`."""
+        return why_not_ready(self._shards, self._roster, self._topic, self.group_id)
 
-    def append(
-        self,
-        shard: int,
-        records: Sequence[tuple[bytes, bytes | None]],
-        now_ms: int,
-        *,
-        producer: tuple[int, int] = NO_PRODUCER,
-    ) -> Deferred[Any]:
-        """See `Journal.append`."""
-        durable = self._shards[shard].append(records, producer)
-        if producer == NO_PRODUCER and self._mirrored is not None:
-            durable.addCallback(lambda _: self._note(shard, records))
-        return durable
+    def seen(self) -> SeenShards:
+        """See `GroupShards.seen`."""
+        return seen_shards(self._shards, self._roster, self._failovers)
 
-    def prove_leadership(self, shard: int) -> Deferred[Any]:
-        """See `Journal.prove_leadership`."""
-        return self._shards[shard].prove_leadership()
-
-    def _note(self, shard: int, records: Sequence[tuple[bytes, bytes | None]]) -> None:
-        """Copy offsets to the upstream, unless the shard was released: then its next leader does."""
-        if self._mirrored is not None and self._shards[shard].is_led:
-            self._mirrored.note(shard, records)
-
-    def end_transaction(self, shard: int, marker: EndTxnMarker) -> Deferred[Any]:
-        """Refuse: the upstream writes the ends of transactions. See `Journal.end_transaction`."""
-        return fail(StorageError("the upstream ends transactions"))
-
-    def load(self, shard: int) -> Iterator[JournalBatch | EndTxnMarker]:
-        """Yield the records that the takeover has read."""
-        of_shard = self._shards[shard]
-        return loaded(of_shard.fetched, of_shard.transactions)
+    def _now_led(self) -> str:
+        return f"{count_led(self._shards)} of the {len(self._roster.ours)} that it is to lead"
 
     # ---- transactions
 
     def has_open_transactions(self, shard: int) -> bool:
         """See `GroupShards.has_open_transactions`."""
-        of_shard = self._shards[shard]
-        return of_shard.is_led and bool(of_shard.transactions)
+        return self._journal.has_open_transactions(shard)
 
     def is_open(self, shard: int, producer_id: int, producer_epoch: int) -> bool:
         """See `GroupShards.is_open`."""
-        return self._shards[shard].transactions.is_open(producer_id, producer_epoch)
+        return self._journal.is_open(shard, producer_id, producer_epoch)
 
     def last_marker(self, shard: int, producer_id: int) -> int:
         """See `GroupShards.last_marker`."""
-        return self._shards[shard].transactions.last_marker(producer_id)
+        return self._journal.last_marker(shard, producer_id)
 
     def _ended(self, shard: int, marker: Marker) -> None:
         assert self._groups is not None
@@ -327,7 +344,7 @@ class SharedShards:
     # ---- leadership
 
     def _new_claim(self) -> ShardClaim:
-        at = next(iter(self._addresses().values()))
+        at = next(iter(self._roster.addresses().values()))
         return ShardClaim(claim_id=uuid4(), host=at.host, port=at.port, lease_ms=self._lease_ms)
 
     def _assign(self, assigned: Assigned) -> None:
@@ -338,9 +355,7 @@ class SharedShards:
                 first.errback(StorageError(fault))
                 return
             logger.log(self._once.level("reach"), "%s", fault)
-        before, self._assigned = self._assigned, assigned
-        known = before or self._before
-        self._gone.note(() if known is None else known.everybody, assigned.everybody, self._reactor.seconds())
+        before = self._roster.take(assigned)
         logger.info(
             "will lead %d of %d shards of %s; %d kshim share them",
             *(len(assigned.ours), self.partitions, self._topic, len(assigned.everybody)),
@@ -356,11 +371,12 @@ class SharedShards:
         self._is_ready_if_led()
 
     def _want(self, index: int, assigned: Assigned) -> None:
-        if assigned is self._assigned and not self._is_stopped:
+        if assigned is self._roster.assigned and not self._is_stopped:
             self._shards[index].want()
 
     def _led(self, shard: int) -> Deferred[None]:
         assert self._groups is not None
+        self._failovers.led()
         loading = self._groups.load(shard, Leader(self._node_id, next(self._epochs)))
         loading.addCallbacks(lambda _: self._loaded(shard), lambda _: None)  # a failure is logged
         loading.addCallback(lambda _: self._is_ready_if_led())
@@ -383,10 +399,15 @@ class SharedShards:
     def _poll(self) -> None:
         for shard in self._shards.values():
             shard.poll()
-        self._poll_later = self._reactor.callLater(self._lease_ms / 1000 / POLLS_A_LEASE, self._poll)
+        if self._reach.poll():
+            for index, shard in self._shards.items():
+                if not shard.is_led:
+                    self._log.end(index)
+        self._telling.look(self._reach, self._membership)
+        self._poll_later = self._reactor.callLater(self._poll_s, self._poll)
 
     def _is_ready_if_led(self) -> None:
-        if self._assigned is not None and all(self._shards[index].is_led for index in self._assigned.ours):
+        if self._roster.assigned is not None and all(self._shards[each].is_led for each in self._roster.ours):
             self._is_ready()
 
     def _is_ready(self) -> None:

@@ -77,6 +77,17 @@ class _Found(NamedTuple):
     """When the end of the log was asked for."""
 
 
+class Seen(NamedTuple):
+    """What a leader waits for."""
+
+    queued: int
+    """The number of writes that the upstream has not acknowledged."""
+    lag_ms: int
+    """How long the oldest of them has waited; 0 if there is none."""
+    proof_age_ms: int
+    """How old the last proof is that nobody else leads."""
+
+
 class Marker(NamedTuple):
     """The end of a transaction, and its offset."""
 
@@ -124,6 +135,12 @@ class Tenure:
     def is_fresh(self, now_ms: int) -> bool:
         """True if the leader may answer from memory, without a further proof."""
         return not self.over and now_ms < self._proven_ms + self._lease_ms
+
+    def seen(self, now_ms: int) -> Seen:
+        """Return what the leader waits for."""
+        since_ms = [each.since_ms for each in self._waiting if each.entries]
+        lag_ms = now_ms - since_ms[0] if since_ms else 0
+        return Seen(len(since_ms), lag_ms, now_ms - self._proven_ms)
 
     def append(self, entries: Sequence[Entry], now_ms: int) -> Token:
         """Append one or more records, in as few batches as possible."""
@@ -252,7 +269,7 @@ class Tenure:
                 break
             self.finding = batch.finding or self.finding
             if self._terms.takes(batch.term):
-                self.over = f"somebody else has written at offset {self._next_offset}"
+                self.over = "another process leads it"
                 break
             self.finding = finding_of(batch) or self.finding
             if batch.marker is not None:

@@ -154,7 +154,7 @@ class Node:
         self.mirrored.topic_id_of = self.topics.id_of
         self.groups = GroupRuntime(
             coordinator,
-            self.shards,
+            self.shards.journal,
             self,
             may_answer=self.shards.may_answer,
         )
@@ -173,7 +173,7 @@ class Node:
             Once(self),
         )
         self.mirrored.watch = renewal.soon
-        self.shards._addresses = lambda: {"PLAINTEXT": Endpoint(name, 9092)}
+        self.shards._roster.addresses = lambda: {"PLAINTEXT": Endpoint(name, 9092)}
         self.shards._poll()
         self.transactions = UpstreamTransactions(coordinators, self.shards)
 
@@ -406,7 +406,7 @@ class Node:
 
     def _read_knowing(self, *, is_stable: bool, reply: Reply) -> None:
         if self.shards.has_open_transactions(0):
-            caught_up = self.shards.prove_leadership(0)
+            caught_up = self.shards.journal.prove_leadership(0)
             caught_up.addBoth(lambda _: self._read(is_stable=is_stable, reply=reply)).addErrback(_raise)
         else:
             self._read(is_stable=is_stable, reply=reply)

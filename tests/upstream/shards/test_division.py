@@ -42,3 +42,24 @@ def test_each_shard_has_one_leader_all_have_their_share_and_few_move(owned: dict
     for member, shards in divided.items():
         kept = len(set(shards) & owned[member])
         assert kept >= min(len(alone[member] & set(range(SHARDS))), min(sizes)), (member, owned, divided)
+
+
+def test_a_shard_goes_to_a_member_that_it_answers() -> None:
+    assert divide(4, {"a": [0, 1], "b": [2, 3]}, {"a": [0]}) == {"a": [1], "b": [0, 2, 3]}
+    assert divide(4, {"a": [0, 1], "b": [2, 3]}, {"a": [0, 1, 2, 3]}) == {"a": [], "b": [0, 1, 2, 3]}
+
+
+def test_a_shard_that_answers_nobody_stays() -> None:
+    nobody = {"a": [0, 2], "b": [0, 2]}
+    assert divide(4, {"a": [0, 1], "b": [2, 3]}, nobody) == {"a": [0, 1], "b": [2, 3]}
+
+
+@given(st.lists(st.tuples(st.sets(st.integers(0, SHARDS)), st.sets(st.integers(0, SHARDS))), min_size=1))
+def test_each_shard_has_one_leader_which_it_answers(members: list[tuple[set[int], set[int]]]) -> None:
+    owned = {str(number): owned for number, (owned, _) in enumerate(members)}
+    silent = {str(number): silent for number, (_, silent) in enumerate(members)}
+    divided = divide(SHARDS, owned, silent)
+    assert sorted(shard for shards in divided.values() for shard in shards) == list(range(SHARDS))
+    for member, shards in divided.items():
+        for shard in shards:
+            assert shard not in silent[member] or all(shard in each for each in silent.values())

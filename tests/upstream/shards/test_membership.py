@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -74,6 +75,7 @@ class Process:
         """settings: by the names of properties, with "_" for "."."""
         self.assigned: list[Assigned] = []
         self.led: set[int] = set()
+        self.silent: list[int] = []
         named = {name.replace("_", "."): value for name, value in settings.items()}
         said = Said(
             {"PLAINTEXT": Endpoint(host, 9092)}, partitions, {"upstream.groups.topic": TOPIC, **named}
@@ -83,7 +85,7 @@ class Process:
             upstream,
             "__kshim",
             int(SESSION_S * 1000),
-            lambda: Ours(said, sorted(self.led)),
+            lambda: Ours(replace(said, silent=self.silent), sorted(self.led)),
             self._assign,
         )
         self.membership.start()
@@ -153,11 +155,14 @@ def test_it_asks_until_there_is_a_coordinator(upstream: Upstream, caplog: pytest
     caplog.set_level("INFO")
     upstream.error = ErrorCode.COORDINATOR_NOT_AVAILABLE
     process = Process(upstream, "a")
-    upstream.pass_s(2)
+    for error in (ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.NOT_COORDINATOR) * 3:
+        upstream.error = error
+        upstream.pass_s(1)
     upstream.error = ErrorCode.NONE
     upstream.pass_s(4)
     assert len(process.assigned) == 1
-    assert caplog.text.count("group __kshim of the upstream: COORDINATOR_NOT_AVAILABLE") == 1
+    for error in ("COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR"):
+        assert caplog.text.count(f"group __kshim of the upstream: {error}") == 1, "by turns, too"
 
 
 def test_others_in_the_group_are_told_of(upstream: Upstream, caplog: pytest.LogCaptureFixture) -> None:
@@ -204,6 +209,23 @@ def test_those_with_another_topic_share_nothing(upstream: Upstream, caplog: pyte
         assert len(process.assigned[-1].everybody) == 1
     line = f"kshim at b:9092 has upstream.groups.topic=other, and here it is {TOPIC}: they share no groups"
     assert line in warnings(caplog)
+
+
+def test_shards_that_do_not_answer_one_process_go_to_the_other(upstream: Upstream) -> None:
+    first, second = Process(upstream, "a"), Process(upstream, "b")
+    upstream.pass_s(8)
+    before = len(second.assigned)
+    first.silent = [min(first.led)]
+    first.membership.tell()
+    upstream.pass_s(1)
+    assert (len(first.led), len(second.led)) == (1, 3)
+    assert first.membership.told_silent == set(first.silent)
+    assert len(second.assigned) == before + 1
+    first.silent = []
+    first.membership.tell()
+    upstream.pass_s(1)
+    assert (len(first.led), len(second.led)) == (2, 2)
+    assert first.membership.told_silent == set()
 
 
 OLD = b'{"PLAINTEXT":"old:9092"}'

@@ -65,6 +65,16 @@ def test_what_is_due(
     assert is_foreign(here, theirs, NOW_MS) is foreign
 
 
+@pytest.mark.parametrize(("there", "foreign"), [(4, False), (5, False), (6, True)])
+def test_an_offset_further_than_the_one_that_was_taken_is_somebody_else_s(
+    there: int, *, foreign: bool
+) -> None:
+    """A group that has moved back goes on there. One that is behind may be a late copy, which is repaired."""
+    here, theirs = committed(age_ms=0), (there, -1, "")
+    assert is_foreign(here, theirs, NOW_MS, was_taken=True) is foreign
+    assert is_due(here, theirs, NOW_MS, 0, RENEW_MS, was_taken=True) is (there == 4)
+
+
 class Looking:
     """A kshim whose groups are looked at."""
 

@@ -68,6 +68,8 @@ class Process:
 
     def __init__(self, log: OneLog, clock: Clock) -> None:
         self.led = self.lost = 0
+        self.reasons: list[str] = []
+        """Why the shard was lost each time that it was not released."""
         self.limit = BatchLimit()
         self.loaded: list[tuple[bytes, bytes | None]] = []
         self.ended: list[Marker] = []
@@ -83,6 +85,7 @@ class Process:
                 ),
                 led=self._led,
                 lost=self._lost,
+                gave_up=lambda _, why: self.reasons.append(why),
                 ended=self._ended,
                 once=Once(clock),
                 limit=self.limit,

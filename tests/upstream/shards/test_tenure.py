@@ -178,7 +178,7 @@ def test_whatever_another_leader_has_written_ends_it() -> None:
     assert not tenure.is_idle
     assert tenure.to_read() == 10
     assert tenure.was_read([Batch(11, FIRST_TERM.next)]) == []
-    assert tenure.over == "somebody else has written at offset 10"
+    assert tenure.over == "another process leads it"
     assert tenure.settled() == []
 
 
