@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import islice
+from typing import NamedTuple
 
 from kshim.check.faults import Fault
 from kshim.check.journals import JOURNALS, Journal, fault_in_record
@@ -28,6 +29,17 @@ from schemas.records.end_txn_marker import decode_marker
 MAX_FAULTS = 20
 MAGIC = 2
 CRC_FROM = 21
+
+
+class Checked(NamedTuple):
+    """A partition, and what was found in it."""
+
+    topic: str
+    partition: int
+    records: int
+    batches: int
+    bytes: int
+    faults: tuple[Fault, ...]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -127,18 +139,36 @@ class PartitionCheck:
         except CorruptRecordBatch as error:
             self._fault(offset, f"its records cannot be decoded: {error}")
 
-    def finish(self, producers: dict[int, ProducerState], aborted: list[Aborted]) -> None:
-        """Compare the stored producers and aborted transactions with what the batches say."""
+    def anew(self) -> PartitionCheck:
+        """A check of the same partition that has seen no chunk."""
+        return PartitionCheck(topic=self.topic, index=self.index, start=self.start, compacted=self.compacted)
+
+    def is_cut(self, why: str) -> None:
+        """Note that no more chunks can be read."""
+        at = self.end if self.batches else self.start
+        self.faults.append(
+            Fault(f"{self.topic}-{self.index} at offset {at}", f"not checked from here on: {why}")
+        )
+
+    def finish(self, producers: dict[int, ProducerState] | None, aborted: list[Aborted] | None) -> None:
+        """Compare the stored producers and aborted transactions with what the batches say. None: they cannot
+        be read.
+        """
         if not self.batches:
             self.end = self.start
         elif self.start > self.end:
             self._fault(self.start, f"the log starts here, but ends at {self.end}")
-        for what in (*self._producer_faults(producers), *self._journal_faults()):
+        for what in (*self._producer_faults(producers or {}), *self._journal_faults()):
             self.faults.append(Fault(f"{self.topic}-{self.index}", what))
-        if self._from_the_beginning:
+        if self._from_the_beginning and aborted is not None:
             replayed = [one for one in self._aborted if one.last_offset >= self.start]
             if [one for one in aborted if one.last_offset >= self.start] != replayed:
                 self._fault(self.start, "the index of aborted transactions differs from the batches")
+
+    def checked(self) -> Checked:
+        """Return what was found so far."""
+        sizes = self.records, self.batches, self.bytes
+        return Checked(self.topic, self.index, *sizes, tuple(self.faults))
 
     def _journal_faults(self) -> Iterator[str]:
         """Yield the faults at the end of the log, if all of it was read."""

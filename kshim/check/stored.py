@@ -6,11 +6,11 @@ they are checked like all others.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 import lmdb
 
@@ -63,22 +63,34 @@ class _OfDatabase:
         return self._transaction.cursor(db or self._database)
 
 
-class Stored:
-    """One read transaction for a `with` block. Raises StorageError, DataDirLocked, Damaged."""
+class Reading(NamedTuple):
+    """A place where reading begins: a database, and the first key."""
 
-    def __init__(self, data_dir: Path) -> None:
+    database: str
+    first: bytes
+
+
+class Stored:
+    """One read transaction for a `with` block. Raises StorageError, DataDirLocked, Damaged.
+
+    deadly: readings that are known to end the process, and so raise Damaged. begins: is called with each
+    reading that begins.
+    """
+
+    def __init__(
+        self,
+        data_dir: Path,
+        deadly: Container[Reading] = (),
+        begins: Callable[[Reading], object] = lambda reading: None,
+    ) -> None:
+        self._data_dir, self._deadly, self._begins = data_dir, deadly, begins
         file = data_dir / DATA_FILE
         if not file.is_file():
             raise StorageError(f"{data_dir} is not a data directory: it has no {DATA_FILE}")
         self._lock = DataDirLock(data_dir)
         try:
             refuse_cut_file(data_dir)
-            self._env = lmdb.Environment(
-                str(data_dir), readonly=True, lock=False, max_dbs=MAX_DATABASES, readahead=True
-            )
-            self._main = self._env.begin(buffers=True)
-            self._open_databases()
-            self._take_log(data_dir)
+            self._open()
         except StorageDamaged as error:
             self._lock.release()
             raise Damaged(str(error)) from None
@@ -92,6 +104,20 @@ class Stored:
         if held is None or bytes(held) not in (FORMAT, FORMAT_WITHOUT_LOG):
             self.close()
             raise StorageError(f"{file} does not hold data of kshim's format {FORMAT.decode()}")
+
+    def _open(self) -> None:
+        self._env = lmdb.Environment(
+            str(self._data_dir), readonly=True, lock=False, max_dbs=MAX_DATABASES, readahead=True
+        )
+        self._main = self._env.begin(buffers=True)
+        self._open_databases()
+        self._take_log(self._data_dir)
+
+    def _open_anew(self) -> None:
+        """Open the file again: LMDB refuses all further reads of a transaction that met a damaged page."""
+        self._main.abort()
+        self._env.close()
+        self._open()
 
     def _open_databases(self) -> None:
         self._databases = {
@@ -145,15 +171,22 @@ class Stored:
         found = self._databases.get(database.encode())
         return None if found is None else self._main.get(key, db=found)
 
-    def rows(self, database: str) -> Iterator[tuple[memoryview, memoryview]]:
-        """All rows of a database, by key; none if it was never created.
+    def rows(self, database: str, first: bytes = b"") -> Iterator[tuple[memoryview, memoryview]]:
+        """The rows of a database from key `first` on, by key; none if it was never created.
 
-        Views are valid until the next row.
+        Views are valid until the next row. Raises Damaged.
         """
         found = self._databases.get(database.encode())
         if found is None:
             return
+        reading = Reading(database, first)
+        if reading in self._deadly:
+            raise Damaged(f"the pages of {database} are damaged: the process that reads them dies")
+        self._begins(reading)
         try:
-            yield from self._main.cursor(found)
+            cursor = self._main.cursor(found)
+            if not first or cursor.set_range(first):
+                yield from cursor.iternext()
         except lmdb.Error as error:
-            raise StorageError(f"the pages of {database} are damaged: {error}") from None
+            self._open_anew()
+            raise Damaged(f"the pages of {database} are damaged: {error}") from None

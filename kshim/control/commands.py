@@ -26,6 +26,13 @@ class Command(NamedTuple):
 
 
 Commands = Mapping[str, Command]
+READING = frozenset(
+    (
+        *("clock-now", "describe", "events", "explain-group", "groups", "groups-here", "list-faults"),
+        *("plan-offsets", "why", "why-here"),
+    )
+)
+"""The commands that change nothing, and show what the HTTP interface shows anyway."""
 
 
 class MadeLater(Commands):
@@ -50,6 +57,24 @@ class MadeLater(Commands):
 
     def __len__(self) -> int:
         return len(self._all())
+
+
+class Reading(Commands):
+    """The commands that change nothing."""
+
+    def __init__(self, commands: Commands) -> None:
+        self._commands = commands
+
+    def __getitem__(self, name: str) -> Command:
+        if name not in READING:
+            raise KeyError(name)
+        return self._commands[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return filter(READING.__contains__, self._commands)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
 
 
 UNKNOWN = "the server does not know this command; does it run another version?"

@@ -1,6 +1,7 @@
 """The commands about faults: errors, delays and broken connections, for chosen requests.
 
-A fault is given as a JSON object; see `kshim.faults.fault`.
+A fault is given as a JSON object; see `kshim.faults.fault`. Two more commands note requests; see
+`kshim.faults.notes`.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from kshim.network.shared import Measured
 if TYPE_CHECKING:
     from kshim.faults.answers import Parts, Report, Usual
     from kshim.faults.faults import Faults
+    from kshim.faults.notes import NotedRequests
     from kshim.faults.rules import Rule
 
 Made = TypeVar("Made")
@@ -60,6 +62,8 @@ class FaultSteering(Generic[B]):
             "list-faults": Command(self.describe),
             "remove-fault": Command(self.remove, (int,)),
             "remove-faults": Command(self.remove_all),
+            "note-requests": Command(self.note),
+            "noted-requests": Command(self.noted, (int,)),
         }
 
     def add(self, given: dict[str, object]) -> ListedFault:
@@ -83,6 +87,14 @@ class FaultSteering(Generic[B]):
     def remove_all(self) -> int:
         """Remove all faults, and return how many there were."""
         return 0 if self._faults is None else self._faults.remove_all()
+
+    def note(self) -> None:
+        """Note what members are given and what they commit, from now on."""
+        self._made().noted()
+
+    def noted(self, after: int) -> NotedRequests:
+        """The notes after the one with that number, as JSON values. Begins to note, if nobody has."""
+        return self._made().noted().after(after)
 
     def _made(self) -> Faults[B]:
         """Return the server's `Faults`, imported and made at first use."""

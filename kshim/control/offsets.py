@@ -36,6 +36,8 @@ LARGEST_OFFSET = 2**63 - 1
 Partition = tuple[str, int]
 OffsetRow = tuple[str, int, int]
 """Topic, partition, offset."""
+PlanRow = tuple[str, int, int | None, int]
+"""Topic, partition, the committed offset, the offset that would be committed."""
 OffsetAt = Callable[[Partition, int], Awaitable[int]]
 """Returns the offset of a partition for a time in ms, LATEST or EARLIEST; NO_OFFSET if all records are older.
 Raises SteeringError.
@@ -68,6 +70,7 @@ class OffsetSteering:
         return {
             "set-offsets": Command(self.set, (str, list)),
             "reset-offsets": Command(self.reset, (str, list, str, int)),
+            "plan-offsets": Command(self.plan, (str, list, str, int)),
         }
 
     async def set(self, group_id: str, offsets: list[object]) -> list[OffsetRow]:
@@ -81,7 +84,12 @@ class OffsetSteering:
         return await self._commit(group_id, given)
 
     async def reset(self, group_id: str, partitions: list[object], to: str, value: int) -> list[OffsetRow]:
-        """Commit the offsets that `to` names, and return them when that is durable.
+        """Commit the offsets that `plan` returns for these arguments; return them when that is durable."""
+        planned = await self.plan(group_id, partitions, to, value)
+        return await self._commit(group_id, {(topic, index): after for topic, index, _, after in planned})
+
+    async def plan(self, group_id: str, partitions: list[object], to: str, value: int) -> list[PlanRow]:
+        """Return the offsets that `reset` would commit, and commit nothing.
 
         to: "earliest"; "latest"; "shift", by `value` records; or "time", the first record that is not older
         than `value` ms since 1970, or the end if all are older. partitions: rows of a topic and a partition
@@ -99,16 +107,16 @@ class OffsetSteering:
         chosen = list(self._existing(named)) if named else sorted(committed)
         if not chosen:
             raise SteeringError(f"group {group_id} has committed no offsets: name a topic")
-        offsets = {}
-        for partition in chosen:
+        planned = []
+        for partition in sorted(chosen):
             earliest, latest = (
                 await self._offset_at(partition, EARLIEST),
                 await self._offset_at(partition, LATEST),
             )
             at = await self._offset_at(partition, value) if to == "time" else NO_OFFSET
             log = Log(partition, committed.get(partition), earliest, latest, at)
-            offsets[partition] = PLACES[to](log, value)
-        return await self._commit(group_id, offsets)
+            planned.append((*partition, committed.get(partition), PLACES[to](log, value)))
+        return planned
 
     async def _commit(self, group_id: str, offsets: Mapping[Partition, int]) -> list[OffsetRow]:
         """Commit offsets as an administrator does: without a member id and a generation."""

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TypedDict
+from typing import NotRequired, TypedDict
 
 from kshim.cluster import KnownCluster
 from kshim.control.commands import Command, Commands
 from kshim.control.long import Long, in_order
+from kshim.control.others import Silent
 from kshim.control.rows import GroupRow, facts_of, progress
 from kshim.coordination.groups.rebalance_record import Rebalance
 from kshim.coordination.interfaces import Groups
@@ -43,7 +44,8 @@ class ListedGroup(GroupRow):
     began_ms: int | None
     waits_for: Sequence[str]
     last: LastRebalance | None
-    scores: Scores
+    scores: Scores | None
+    """None if a server was asked that has no recorder, over Kafka's protocol."""
 
 
 class ListedGroups(TypedDict):
@@ -51,6 +53,8 @@ class ListedGroups(TypedDict):
 
     now_ms: int
     groups: Sequence[ListedGroup]
+    silent: NotRequired[Sequence[Silent]]
+    """The other kshim that do not answer, whose groups are missing; only where several share the groups."""
 
 
 @dataclass(frozen=True, slots=True)

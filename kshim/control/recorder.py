@@ -50,7 +50,9 @@ class Reasons(TypedDict):
     now_ms: int
     now: WaitsFor | None
     elsewhere: NotRequired[str]
-    """Where the group is coordinated, if not by the server that was asked."""
+    """A line about the group at the upstream behind kshim; may be empty."""
+    coordinated_by: NotRequired[str]
+    """The kshim that coordinates the group, if it is not the one that was asked."""
     incidents: Sequence[ShownEvent]
     rebalances: Sequence[ShownRebalance]
 

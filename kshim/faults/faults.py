@@ -11,6 +11,7 @@ from typing import Generic
 
 from kshim.faults.answers import B, FaultyAnswers, Report, Struck, Usual
 from kshim.faults.fault import Fault, WrongFault
+from kshim.faults.notes import Notes
 from kshim.faults.rules import Rule, Rules
 from kshim.network.listeners import BrokerListeners
 from kshim.network.shared import Measured
@@ -43,6 +44,7 @@ class Faults(Generic[B]):
         self._usual = usual
         self._faulty = FaultyAnswers(self._rules, self._struck, self._usual)
         self._clock = next(iter(brokers.values())).clock
+        self._notes: Notes[B] | None = None
 
     def __iter__(self) -> Iterator[Rule]:
         return iter(self._rules)
@@ -78,6 +80,15 @@ class Faults(Generic[B]):
             logger.info("all faults are removed: %d", found)
             self._switch()
         return found
+
+    def noted(self) -> Notes[B]:
+        """Note requests from now on, and return the notes. They are taken beneath the faults."""
+        if self._notes is None:
+            self._notes = Notes(self._usual.answer)
+            self._usual = self._usual._replace(answer=self._notes.answer)
+            self._faulty = FaultyAnswers(self._rules, self._struck, self._usual)
+            self._switch()
+        return self._notes
 
     def _switch(self) -> None:
         """Make the listeners answer with faults if any is in force, else without."""

@@ -98,6 +98,11 @@ class Recorder:
         """The kept rebalances of a group, the earliest first."""
         return tuple(kept.rebalance for kept in self._of_group.get(group_id, ()))
 
+    def last(self, group_id: str) -> Rebalance | None:
+        """The last rebalance of a group; None if none is kept."""
+        kept = self._of_group.get(group_id)
+        return kept[-1].rebalance if kept else None
+
     def events_after(self, number: int) -> list[Event]:
         """The kept events with numbers above `number`, in order."""
         wanted = max(self.last_number - number, 0)

@@ -11,6 +11,7 @@ from typing import NotRequired, TypedDict
 from kshim.coordination.groups.classic_group import CONSUMER
 from kshim.coordination.groups.offered import split_names
 from kshim.coordination.groups.rebalance_record import NEVER_MS, Part, Rebalance, Who
+from kshim.recorder.advice import advice
 from kshim.recorder.ownership import Effect, Ownership, Partition
 from kshim.recorder.story import names_of, story
 from schemas.consumer_protocol import decode_assignment, partitions_of
@@ -18,6 +19,9 @@ from schemas.message import MalformedMessage
 
 VERSION = 1
 """The version of the JSON format. It rises when a field changes its meaning, not when fields are added."""
+
+MOST_INCIDENTS = 10
+"""Events of a group, other than rebalances, that the page and the command line show: the last ones."""
 
 Assignment = Mapping[str, Sequence[int]] | str
 """The partitions of an assignment, by topic; hexadecimal digits if only clients can read its bytes."""
@@ -44,6 +48,10 @@ class ShownPart(ShownMember):
     gone: str | None
     gone_ms: int | None
     heard_ms: int | None
+    contact: str | None
+    """The state of its connection when it was gone: "open", "closed" (by the client), "lost" (its host does
+    not answer), "ended" (by the server); null if that is not known.
+    """
     paused_ms: int | None
     before: Assignment
     after: Assignment
@@ -56,6 +64,13 @@ ShownMove = TypedDict(
     "ShownMove",
     {"topic": str, "partition": int, "from": str | None, "to": str, "unowned_ms": int | None},
 )
+
+
+class ShownDeparture(TypedDict):
+    """How a member ceased to be one."""
+
+    gone: str
+    gone_ms: int
 
 
 class ShownRebalance(TypedDict):
@@ -87,7 +102,11 @@ class ShownRebalance(TypedDict):
     """The number of members that are left out, where `members` is cut."""
     moved: Sequence[ShownMove]
     without_owner: Mapping[str, Sequence[int]]
+    came_back: ShownDeparture | None
+    """How the same program ceased to be a member before, if one that joined set the rebalance off."""
     story: Sequence[str]
+    advice: str
+    """What to change."""
 
 
 def shown_in_turn(rebalances: Iterable[Rebalance]) -> Iterator[ShownRebalance]:
@@ -134,7 +153,9 @@ def shown(rebalance: Rebalance, effect: Effect) -> ShownRebalance:
             for moved in effect.moved
         ],
         "without_owner": _by_topic(effect.without_owner),
+        "came_back": _came_back(it),
         "story": story(it, effect),
+        "advice": advice(it),
     }
     if it.is_of_consumers:
         value["is_of_consumers"] = True
@@ -178,10 +199,18 @@ def _part(rebalance: Rebalance, part: Part, name: str, paused_ms: int | None) ->
         "gone": part.gone,
         "gone_ms": _time(part.gone_ms),
         "heard_ms": _time(part.heard_ms),
+        "contact": None if part.departure is None else part.departure.contact,
         "paused_ms": paused_ms,
         "before": shown_assignment(rebalance.protocol_type, part.before),
         "after": shown_assignment(rebalance.protocol_type, part.after),
     }
+
+
+def _came_back(rebalance: Rebalance) -> ShownDeparture | None:
+    before = rebalance.came_back
+    if before is None or before.gone is None:
+        return None
+    return {"gone": before.gone, "gone_ms": before.gone_ms}
 
 
 def _by_topic(partitions: Iterable[Partition]) -> dict[str, list[int]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from kshim.coordination.groups.rebalance_record import NEVER_MS, Part, Rebalance, Who
-from kshim.coordination.groups.trigger import Gone
+from kshim.coordination.groups.trigger import Gone, LastContact
 from kshim.recorder.naming import short_names
 from kshim.recorder.ownership import Effect, Partition
 
@@ -26,12 +26,35 @@ GONE = {
     Gone.REFUSED: "found no room, as the group is as large as group.max.size allows",
 }
 
+EXCEEDED = "probably exceeded max.poll.interval.ms, or unsubscribed."
+BUSY = "{name} stayed connected: its program was still busy, and did not poll."
+STAYED = {
+    Gone.LEFT: "{name} stayed connected: its program " + EXCEEDED,
+    Gone.EXPIRED: "The connection of {name} stayed open, but silent: its process stood still, or the network "
+    "loses what it sends.",
+    Gone.EVICTED: BUSY,
+    Gone.UNREVOKED: BUSY,
+}
+"""What an open connection says about a member that is gone."""
+ENDED = {
+    LastContact.CLOSED: "The connection of {name} had been closed: its process was killed, or ended without "
+    "closing its consumer.",
+    LastContact.LOST: "The connection of {name} had been lost: its host did not answer any more.",
+    LastContact.ENDED: "The server had closed the connection of {name}.",
+}
+"""What an ended connection says about a member whose session has expired."""
+CAME_BACK = {
+    Gone.LEFT: "left",
+    Gone.EXPIRED: "lost its session",
+}
+
 
 def story(rebalance: Rebalance, effect: Effect) -> list[str]:
     """The sentences, in the order in which things happened."""
     names = names_of(rebalance, effect)
     return [
         _beginning(rebalance, names),
+        *_came_back(rebalance),
         *_gone(rebalance, names),
         *(_heard_and_revoked(rebalance, names) if rebalance.is_of_consumers else _waiting(rebalance, names)),
         *_vote(rebalance),
@@ -78,6 +101,16 @@ def _beginning(rebalance: Rebalance, names: Mapping[str, str]) -> str:
     return f"The group rebalanced because {rebalance.trigger}{detail}{': ' if who else ''}{who}{said}."
 
 
+def _came_back(rebalance: Rebalance) -> Iterator[str]:
+    """Say that the member that joined has been one before, on the same connection."""
+    before = rebalance.came_back
+    if before is not None and before.gone is not None:
+        how = CAME_BACK.get(before.gone, "was removed")
+        ago = seconds(max(rebalance.began_ms - before.gone_ms, 0))
+        said = "." if before.gone is not Gone.LEFT else f", and stayed connected: it {EXCEEDED}"
+        yield f"It is the same program that {how} {ago} before{said}"
+
+
 def _introduced(who: Who, names: Mapping[str, str]) -> str:
     host = who.client_host.removeprefix("/")
     client = f"client {who.client_id}" if who.client_id != names[who.member_id] else "client"
@@ -92,7 +125,21 @@ def _gone(rebalance: Rebalance, names: Mapping[str, str]) -> Iterator[str]:
         heard = ""
         if part.heard_ms != NEVER_MS:
             heard = f", {seconds(part.gone_ms - part.heard_ms)} after its last sign of life"
-        yield f"{names[part.who.member_id]} {GONE[part.gone]}{heard}."
+        name = names[part.who.member_id]
+        yield f"{name} {GONE[part.gone]}{heard}."
+        said = _contact(part)
+        if said:
+            yield said.format(name=name)
+
+
+def _contact(part: Part) -> str:
+    """What the connection of a member that is gone says about it, with its {name}; empty for nothing."""
+    contact = None if part.departure is None else part.departure.contact
+    if contact is None or part.gone is None:
+        return ""
+    if contact is LastContact.OPEN:
+        return STAYED.get(part.gone, "")
+    return ENDED[contact] if part.gone is Gone.EXPIRED else ""
 
 
 def _waiting(rebalance: Rebalance, names: Mapping[str, str]) -> Iterator[str]:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import faulthandler
+import re
 import shutil
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +34,8 @@ from tests.check.sound_group import EPOCH, current, current_key, member, member_
 from tests.storage.embedded import apply_all
 from tests.storage.reactor import Reactor
 
+POINTERS_AT = 16
+"""Where the pointers to rows begin in a page of LMDB, two bytes each."""
 VALUE = b"a value that is found in the file"
 Change = Callable[[Environment, WriteTransaction], None]
 
@@ -378,3 +383,93 @@ def test_a_pass_of_compaction_that_was_cut_short(
     directory.close()
     done = directory.check()
     assert done.exit_code == 0, done.output
+
+
+# ---- damaged pages
+
+PAGE_BYTES = 4096
+LEAF = 2
+"""The flag of a page with keys, in its header: page number (u64), padding (u16), flags (u16)."""
+
+
+def leaves_with(file: Path, key: bytes) -> list[int]:
+    """The numbers of the pages with keys that have `key`."""
+    data = file.read_bytes()
+    pages = range(2, len(data) // PAGE_BYTES)
+    return [
+        number
+        for number in pages
+        if (page := data[number * PAGE_BYTES :][:PAGE_BYTES])[10:12] == LEAF.to_bytes(2, "little")
+        and int.from_bytes(page[:8], "little") == number
+        and key in page
+    ]
+
+
+def damage(file: Path, page: int) -> None:
+    with file.open("r+b") as opened:
+        opened.seek(page * PAGE_BYTES)
+        opened.write(bytes(PAGE_BYTES))
+
+
+def test_the_partitions_behind_a_damaged_page_are_not_called_sound(directory: Directory) -> None:
+    apply_all(directory.store, directory.reactor)
+    directory.close()
+    file = directory.path / "data.mdb"
+    for page in leaves_with(file, CHUNK_KEY.pack(directory.partition_no, 9)):
+        damage(file, page)
+    done = directory.check()
+    assert done.exit_code == 1
+    lines = done.output.splitlines()
+    assert any(
+        re.fullmatch(r"t-0 at offset 0: not checked from here on: the pages of log are damaged: .*", line)
+        for line in lines
+    )
+    rows = {line.split()[0]: line.split() for line in lines if line.startswith(("t ", "__consumer_offsets "))}
+    assert {name: (row[1], row[-1]) for name, row in rows.items()} == {
+        "t": ("2", "2"),
+        "__consumer_offsets": ("50", "50"),
+    }
+    assert lines[-1].endswith(" faults")
+
+
+def test_a_damaged_page_of_the_metadata(directory: Directory) -> None:
+    apply_all(directory.store, directory.reactor)
+    directory.close()
+    file = directory.path / "data.mdb"
+    for page in leaves_with(file, b"next_partition_no"):
+        damage(file, page)
+    done = directory.check()
+    assert done.exit_code == 1
+    assert done.output.startswith("the pages of meta are damaged: ")
+
+
+@pytest.fixture
+def quiet_death() -> Iterator[None]:
+    """Keep pytest from printing the stack of a process that dies."""
+    faulthandler.disable()
+    yield
+    faulthandler.enable(sys.__stderr__)
+
+
+@pytest.mark.usefixtures("quiet_death")
+def test_a_page_that_ends_the_process_which_reads_it(directory: Directory) -> None:
+    """The pointer to a row leads beyond the end of the file, so reading it is SIGBUS."""
+    apply_all(directory.store, directory.reactor)
+    directory.close()
+    file = directory.path / "data.mdb"
+    for page in leaves_with(file, directory.key(9)):
+        with file.open("r+b") as opened:
+            opened.seek(page * PAGE_BYTES + POINTERS_AT + 2 * 3)
+            opened.write(b"\xf0\xff")
+    done = directory.check()
+    lines = done.output.splitlines()
+    assert lines[0] == (
+        "t-0 at offset 0: not checked from here on: "
+        "the pages of log are damaged: the process that reads them dies"
+    )
+    assert [line.split() for line in lines[2:]] == [
+        ["__consumer_offsets", "50", "1", "1", "108", "0"],
+        ["t", "2", "0", "0", "0", "1"],
+        ["1", "fault"],
+    ]
+    assert done.exit_code == 1

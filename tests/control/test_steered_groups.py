@@ -185,6 +185,8 @@ def test_offsets_are_reset_to_the_ends_of_the_log(steered: Steered) -> None:
     steered.append(0, 1, 2, 3)
     assert steered.do("reset-offsets", "g", [["t", -1]], "latest", 0) == [("t", 0, 3), ("t", 1, 0)]
     assert steered.do("reset-offsets", "g", [["t", 0]], "earliest", 0) == [("t", 0, 0)]
+    assert steered.do("plan-offsets", "g", [], "latest", 0) == [("t", 0, 0, 3), ("t", 1, 0, 0)]
+    assert steered.do("plan-offsets", "g", [], "latest", 0) == [("t", 0, 0, 3), ("t", 1, 0, 0)]
     assert steered.do("reset-offsets", "g", [], "latest", 0) == [("t", 0, 3), ("t", 1, 0)]
     assert steered.offsets == {0: 3, 1: 0}
 

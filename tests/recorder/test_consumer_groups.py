@@ -153,7 +153,7 @@ def test_members_that_have_nothing_to_give_up(world: Recorded) -> None:
     world.advance(300)
     world.stay("b")
     told = world.shown()[-1]["story"]
-    assert "client-a heard of it after 0.000 s, by an answer that had waited for news." in told
+    assert "client-a heard of it after 0.050 s, by an answer that had waited for news." in told
     assert "client-b heard of it after 0.300 s, with the next heartbeat." in told
 
 
@@ -166,8 +166,10 @@ def test_a_refusal_is_reported_once_a_minute(world: Recorded) -> None:
     first, second = world.others
     assert first == second
     assert first == (
-        "group g: refused till (member b, client at host): UNRELEASED_INSTANCE_ID: Static member b with "
-        "instance id till cannot join the group because the instance id is owned by a member."
+        "group g: refused till (member b, client client-b at host): UNRELEASED_INSTANCE_ID: Static member b "
+        "with instance id till cannot join the group because the instance id is owned by a member. That is "
+        "till (member a, client client-a at host). Give each program a group.instance.id of its own, or end "
+        "the other one."
     )
 
 
