@@ -48,7 +48,7 @@ class Look:
 
     def wait_live(self) -> None:
         """Wait until the page receives changes, or asks for them."""
-        polls = self.find("main").get_attribute("data-live") == "poll"
+        polls = self.find("main").get_attribute("data-live") in ("poll", "still")
         wait_until(lambda: polls or self.text("#live") == "live", PATIENCE_S, "the page is live")
 
     def find(self, selector: str) -> WebElement:
@@ -97,11 +97,11 @@ class Look:
             for node in each["nodes"]
         ]
 
-    def draw(self, path: Path) -> None:
-        """Draw the page, from its top on."""
+    def draw(self, path: Path, most_pixels: int = MOST_PIXELS) -> None:
+        """Draw the page, from its top on. most_pixels: the picture's greatest height."""
         height = int(self.run("return document.documentElement.scrollHeight"))
         width = int(self.run("return window.innerWidth"))
-        size = {"width": width, "height": min(height, MOST_PIXELS), "deviceScaleFactor": 1, "mobile": False}
+        size = {"width": width, "height": min(height, most_pixels), "deviceScaleFactor": 1, "mobile": False}
         self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
         assert self.driver.save_screenshot(str(path))
 

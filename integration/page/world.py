@@ -32,6 +32,8 @@ from schemas.messages.offset_commit import (
 )
 from schemas.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 
+SESSION_MS = 1_800_000
+"""Members send no heartbeats, and must not expire on a slow machine."""
 JOIN_VERSION, SYNC_VERSION, HEARTBEAT_VERSION, LEAVE_VERSION, COMMIT_VERSION = 3, 2, 1, 1, 6
 
 
@@ -57,7 +59,7 @@ class Consumer:
         subscription = encode_subscription(ConsumerProtocolSubscription(topics=(topic,)), 0)
         request = JoinGroupRequest(
             group_id=self.group_id,
-            session_timeout_ms=30_000,
+            session_timeout_ms=SESSION_MS,
             rebalance_timeout_ms=60_000,
             member_id=self.member_id,
             protocol_type="consumer",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from kshim.control.long import Long, encode, pieces
 from kshim.turns import Turn
@@ -32,7 +32,13 @@ class Asked:
     headers: Mapping[str, str] = field(default_factory=dict)
     """Values by the header's name in lower case."""
     body: bytes = b""
+    host: str = "/127.0.0.1"
+    """The asker's, as Java prints it."""
     slices: Slices
+
+    def asking(self, **query: str) -> Asked:
+        """The same request with other values in the query."""
+        return replace(self, query={**self.query, **query})
 
     def number(self, name: str, default: int, low: int, high: int) -> int:
         """Return a whole number from the query. Raises HttpError if it is none, or not from low to high."""

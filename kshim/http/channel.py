@@ -16,8 +16,10 @@ from twisted.web import http
 from kshim.control.long import encode
 from kshim.http.answers import Answer, Asked, HttpError, error_answer, new_slices
 from kshim.http.guard import Guard
+from kshim.http.html import error_page
 from kshim.http.places import Busy, Places
 from kshim.http.routes import Routes
+from kshim.network.addresses import java_host
 from kshim.storage.interfaces import StorageError
 
 if TYPE_CHECKING:
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+PAGES = "/page/"
 MOST_BODY_BYTES = 64 * 1024
 IDLE_S = 60
 REQUEST_S = 10.0
@@ -35,7 +38,7 @@ READ_S = 30.0
 HEADERS = {
     "Cache-Control": "no-store",
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
-    "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    "connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
     "Cross-Origin-Resource-Policy": "same-origin",
     "Referrer-Policy": "no-referrer",
     "X-Content-Type-Options": "nosniff",
@@ -222,7 +225,8 @@ class Request(http.Request):
                 return answer, answer.body, None
             return answer, await anext(answer.body), answer.body
         except HttpError as error:
-            answer = error_answer(error)
+            is_page = self._path().startswith(PAGES) and error.status in (400, 404, 503)
+            answer = error_page(error) if is_page else error_answer(error)
         except StorageError as error:
             answer = error_answer(HttpError(503, str(error)))
         except Exception as error:
@@ -252,6 +256,7 @@ class Request(http.Request):
             query=query,
             headers=headers,
             body=self.content.read(),
+            host=java_host(self.getClientAddress().host),
             slices=new_slices(site.facts.rounds),
         )
         return await route.function(site.facts, asked)

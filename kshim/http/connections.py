@@ -10,6 +10,8 @@ from kshim.http.facts import Facts
 from kshim.turns.slices import Slices
 
 ROW_US = 20
+MOST_CLIENT_ID = 1_000
+"""Most characters of a client id that are shown."""
 
 
 class ShownConnection(TypedDict):
@@ -19,6 +21,7 @@ class ShownConnection(TypedDict):
     listener: str
     principal: str
     address: str
+    client_id: str
     software: str | None
     state: str
     in_flight: int
@@ -43,6 +46,7 @@ async def rows(facts: Facts, slices: Slices) -> AsyncIterator[ShownConnection]:
                 "listener": seen.client.listener_name,
                 "principal": str(seen.client.principal),
                 "address": str(seen.client.address),
+                "client_id": seen.client.client_id[:MOST_CLIENT_ID],
                 "software": seen.client.software or None,
                 "state": seen.state.name.capitalize(),
                 "in_flight": seen.in_flight,

@@ -59,8 +59,9 @@ FAMILIES: Final[Mapping[str, Family]] = {
     "kshim_groups": Family(GAUGE, "Groups that speak a protocol and are in a state.", ("protocol", "state")),
     "kshim_rebalances": Family(
         COUNTER,
-        "Rebalances of all groups that are over, by the groups' protocol and by their cause.",
-        ("protocol", "cause"),
+        "Rebalances that are over, by the group's protocol, by cause and by group; (others) stands for all "
+        "groups after the first 1,000.",
+        ("protocol", "cause", "consumergroup"),
     ),
     "kshim_rebalance_duration_seconds": Family(
         HISTOGRAM, "From what set a rebalance off until all members had their assignment."
@@ -86,6 +87,7 @@ FAMILIES: Final[Mapping[str, Family]] = {
     "kshim_throttled_requests": Family(
         COUNTER, "Requests whose clients had to wait because of a quota.", ("broker", "quota")
     ),
+    "kshim_storage_refuses_writes": Family(GAUGE, "1 while writes are refused: the disk is full, or fails."),
     "kshim_storage_queued_writes": Family(GAUGE, "Writes that wait for the disk."),
     "kshim_storage_write_duration_seconds": Family(
         HISTOGRAM, "Writes to the log with their syncs (commit), and the syncs alone (sync).", ("operation",)
@@ -97,10 +99,41 @@ FAMILIES: Final[Mapping[str, Family]] = {
     "kshim_memory_budget_bytes": Family(
         GAUGE, "Most that unread and incomplete bytes may be (queued.max.request.bytes)."
     ),
+    "kshim_upstream_answers": Family(GAUGE, "1 while the upstream answers."),
+    "kshim_upstream_broker_runs": Family(GAUGE, "1 while a broker of the upstream runs.", ("broker",)),
+    "kshim_upstream_shards_assigned": Family(GAUGE, "Shards of groups that this kshim is to lead."),
+    "kshim_upstream_shards_led": Family(GAUGE, "Shards of groups that this kshim leads."),
+    "kshim_upstream_shards_taken_over": Family(COUNTER, "How often this kshim has begun to lead a shard."),
+    "kshim_upstream_shards_lost": Family(
+        COUNTER, "How often this kshim has lost a shard that it had not handed over."
+    ),
+    "kshim_upstream_proof_age_seconds": Family(
+        GAUGE,
+        "Age of the oldest of the last proofs that no other kshim leads a shard of this one; above "
+        "upstream.groups.lease.ms its groups wait.",
+    ),
+    "kshim_upstream_journal_queued_writes": Family(
+        GAUGE, "Writes of groups and offsets that the upstream has not acknowledged."
+    ),
+    "kshim_upstream_journal_lag_seconds": Family(GAUGE, "How long the oldest of them has waited."),
+    "kshim_upstream_offsets_uncopied": Family(
+        GAUGE, "Committed offsets whose copies the upstream has not acknowledged."
+    ),
+    "kshim_upstream_offsets_lag_seconds": Family(GAUGE, "How long the oldest of them has waited."),
     "kshim_ready": Family(GAUGE, "1 when clients can use all of the server."),
     "kshim_build_info": Family(GAUGE, "1; the label has the version.", ("version",)),
 }
 """Families by name. Prometheus gets the name of a counter with _total behind it."""
+
+
+class Figure(NamedTuple):
+    """A sample that a backend adds to those of every server."""
+
+    name: str
+    """The name of its family."""
+    value: float
+    labels: tuple[str, ...] = ()
+
 
 Value = float | Durations
 Sample = tuple[Sequence[str], float | tuple[Sequence[float], Measured]]

@@ -11,6 +11,7 @@ from kshim.coordination.groups.states import State
 from kshim.coordination.groups.waiting import WaitsFor
 from kshim.http.answers import Answer, Asked
 from kshim.http.cut import MOST_MEMBERS, cut_assignment, latest_rebalances
+from kshim.http.everywhere import is_here
 from kshim.http.facts import Facts
 from kshim.http.groups import ShownGroupMember, group_scores, members, no_group
 from kshim.http.html import (
@@ -29,8 +30,9 @@ from kshim.http.html import (
 )
 from kshim.http.pages import HTML_US, state
 from kshim.http.timeline import anchor, held, named, names_of, timeline
+from kshim.recorder.recorder import Event
 from kshim.recorder.scores import remarks
-from kshim.recorder.shown import Assignment, ShownPart, ShownRebalance
+from kshim.recorder.shown import MOST_INCIDENTS, Assignment, ShownPart, ShownRebalance
 
 MOST_DESCRIBED = 20
 """Rebalances described in words."""
@@ -38,6 +40,8 @@ MOST_NAMES = 10
 MOST_NAMED = 12
 """Partitions named of one assignment; the others are counted."""
 MOST_OFFSETS = 5_000
+MOST_UNFOLDED = 20
+"""Offsets are folded away if there are more, so that the history is not far below."""
 MEMBER_COLUMNS = ("Member", "Client", "Host", "Partitions", "#Session")
 PART_COLUMNS = (
     *("Member", "#Heard after", "#Joined after", "#Assigned after", "#Stood still"),
@@ -55,7 +59,9 @@ async def group_page(facts: Facts, asked: Asked) -> Answer:
     if group is None and not kept:
         raise no_group(group_id)
     rebalances = await facts.aside.run_long(partial(latest_rebalances, kept, MOST_DESCRIBED)) if kept else []
-    return page(group_id, "", f"group {group_id}", _parts(facts, asked, group_id, group, rebalances))
+    # A page that another process passes on gets no events of this one, and steers nothing here.
+    live = "poll" if is_here(asked) else f"group {group_id}"
+    return page(group_id, "", live, _parts(facts, asked, group_id, group, rebalances))
 
 
 async def _parts(
@@ -70,6 +76,14 @@ async def _parts(
         yield _facts(group, names)
         worth = [*filter(None, (facts.notice(group_id),)), *remarks(await group_scores(facts, group_id))]
         yield _now(group, facts.groups.waits_for(group_id), names, now_ms, worth)
+        yield tag("h2", "Members")
+        async for part in _members(asked, first, names, len(group.members)):
+            yield part
+        yield tag("h2", "Offsets")
+        async for part in _offsets(facts, asked, group):
+            yield part
+        if facts.is_steered and not is_here(asked):
+            yield _reset(group_id)
     drawing = timeline(group_id, rebalances, now_ms)
     if drawing is not None:
         yield tag("section", tag("h2", "Timeline", id="h-t"), drawing, aria_labelledby="h-t")
@@ -79,13 +93,32 @@ async def _parts(
     for each in reversed(rebalances):
         await asked.slices.spend(HTML_US * (1 + len(each["members"])))
         yield _rebalance(each)
-    if group is not None:
-        yield tag("h2", "Members")
-        async for part in _members(asked, first, names, len(group.members)):
-            yield part
-        yield tag("h2", "Offsets")
-        async for part in _offsets(facts, asked, group):
-            yield part
+    incidents = facts.recorder.incidents(group_id, facts.groups.shard_for(group_id))[-MOST_INCIDENTS:]
+    if incidents:
+        yield tag("h2", "What else has happened to it")
+        yield tag("ul", *map(_incident, incidents), class_="story")
+
+
+def _reset(group_id: str) -> Html:
+    """The form that resets the group's offsets, after it has shown what would change. page.js sends it."""
+    places = (
+        *(("earliest", "the first record"), ("latest", "the end")),
+        *(("time", "a time (UTC)"), ("shift", "so many records on, or back")),
+    )
+    options = (tag("option", text, value=value) for value, text in places)
+    field = tag("input", name="value", autocomplete="off", placeholder="2026-11-27 18:00:00, or -10")
+    form = tag(
+        "form",
+        tag("label", "Reset to ", tag("select", *options, name="to")),
+        tag("label", "Time or number ", field),
+        tag("button", "Try", name="try"),
+        tag("button", "Reset", name="reset", type="button", disabled=True),
+        class_="question",
+        id="reset",
+        data_group=group_id,
+    )
+    says = tag("p", id="reset-says", role="status")
+    return tag("section", tag("h2", "Reset offsets"), form, says, id="resetting", hidden=True)
 
 
 def _facts(group: SeenGroup, names: Mapping[str, str]) -> Html:
@@ -185,11 +218,16 @@ def _rebalance(it: ShownRebalance) -> Html:
     heading = tag("h3", f"{unit} {it['generation']}: {it['cause']}")
     when = tag("p", moment(it["began_ms"]), f" · took {took}{end}", class_="when")
     story = tag("ul", *(tag("li", sentence) for sentence in it["story"]), class_="story")
+    helps = tag("p", f"What helps: {it['advice']}", class_="helps")
     columns = CONSUMERS_PART_COLUMNS if it.get("is_of_consumers") else PART_COLUMNS
     rows = [_part_row(member, it["began_ms"], columns) for member in it["members"]]
     parts = joined((table("Each member's part", columns, rows), _more(it["more_members"], "members")))
     details = tag("details", tag("summary", "Member by member"), parts)
-    return tag("article", heading, when, story, details, id=anchor(it))
+    return tag("article", heading, when, story, helps, details, id=anchor(it))
+
+
+def _incident(event: Event) -> Html:
+    return tag("li", moment(event.at_ms), " ", event.text)
 
 
 def _part_row(member: ShownPart, began_ms: int, columns: Sequence[str]) -> Html:
@@ -268,7 +306,9 @@ async def _members(
 
 
 async def _offsets(facts: Facts, asked: Asked, group: SeenGroup) -> AsyncIterator[Html]:
-    count = 0
+    count, fold = 0, len(group.committed) > MOST_UNFOLDED
+    if fold:
+        yield Html(f"<article id=offsets><details><summary>{len(group.committed)} partitions</summary>")
     async for offset in offsets(facts, asked.slices, group):
         if count == MOST_OFFSETS:
             break
@@ -287,3 +327,5 @@ async def _offsets(facts: Facts, asked: Asked, group: SeenGroup) -> AsyncIterato
     yield TABLE_END if count else tag("p", "It has committed none.", class_="none")
     if count == MOST_OFFSETS:
         yield _more(len(group.committed) - count, "partitions")
+    if fold:
+        yield Html("</details></article>")

@@ -6,12 +6,13 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from functools import partial
 from typing import NotRequired, TypedDict
 
-from kshim.control.long import Long, in_order, long_rebalances
+from kshim.control.long import Long, long_rebalances
 from kshim.control.overview import scores_of
-from kshim.control.rows import GroupRow, facts_of, offsets, row
+from kshim.control.rows import facts_of, offsets
 from kshim.coordination.groups.consumer import seen as consumer
 from kshim.coordination.groups.rebalance_record import who
 from kshim.coordination.groups.seen import SeenGroup, SeenMember
+from kshim.http import everywhere, group_rows
 from kshim.http.answers import Answer, Asked, HttpError, listing, long_answer
 from kshim.http.facts import Facts
 from kshim.recorder.scores import Scores
@@ -56,15 +57,9 @@ class ShownGroupMember(ShownMember):
 
 async def groups(facts: Facts, asked: Asked) -> Answer:
     """GET /groups"""
-    return listing("groups", rows(facts, asked.slices))
-
-
-async def rows(facts: Facts, slices: Slices) -> AsyncIterator[GroupRow]:
-    """One row for each group, in the order of their ids."""
-    for group_id in await in_order(slices, facts.groups.group_ids()):
-        found = await row(facts, slices, group_id)
-        if found is not None:
-            yield found
+    rows, silent = await group_rows.rows_of_all(facts, asked)
+    several = facts.others is not None and bool(facts.others.all()) and not everywhere.is_here(asked)
+    return long_answer(Long({"silent": silent} if several else {}, {"groups": rows}))
 
 
 async def group(facts: Facts, asked: Asked) -> Answer:

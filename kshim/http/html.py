@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from html import escape
 
 from kshim.control.long import PIECE_BYTES
-from kshim.http.answers import Answer
+from kshim.http.answers import Answer, HttpError
 from kshim.recorder.story import seconds
 
 CONTENT_TYPE = "text/html; charset=utf-8"
@@ -53,6 +53,15 @@ def joined(children: Iterable[object]) -> Html:
 def page(title: str, here: str, live: str, parts: AsyncIterator[Html]) -> Answer:
     """A page. here: the one of PAGES that the navigation marks. live: how page.js keeps the page current."""
     return Answer(_pieces(title, here, live, parts), CONTENT_TYPE)
+
+
+def error_page(error: HttpError) -> Answer:
+    """An error as a page with the way to the others: links and bookmarks outlive groups and topics."""
+    why = str(error).partition("; GET ")[0]
+    title = "Not found" if error.status == 404 else "That is not possible"
+    body = joined((tag("h1", title), tag("p", f"{why[:1].upper()}{why[1:]}.")))
+    text = f"{_head(title, '', 'still')}{body}</main></body></html>\n"
+    return Answer(text.encode("utf-8", "replace"), CONTENT_TYPE, error.status, error.headers)
 
 
 async def _pieces(
@@ -138,5 +147,5 @@ def duration(ms: float) -> str:
 def moment(ms: int) -> Html:
     """A date and time of day, in UTC. ms: since 1970."""
     at = datetime.fromtimestamp(ms / 1000, UTC)
-    shown = f"{at:%Y-%m-%d %H:%M:%S}.{ms % 1000:03d}"
+    shown = f"{at:%Y-%m-%d %H:%M:%S}.{ms % 1000:03d}Z"
     return tag("time", shown, datetime=f"{at:%Y-%m-%dT%H:%M:%S}.{ms % 1000:03d}Z", title="UTC")

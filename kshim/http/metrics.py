@@ -18,6 +18,11 @@ from kshim.storage.durations import Durations
 from kshim.turns.slices import Slices
 
 CONNECTION_US = 5
+MOST_GROUPS = 1_000
+"""Most groups whose rebalances are counted by name."""
+MOST_GROUP_ID = 200
+OTHERS = "(others)"
+"""In place of the name of any other group."""
 MOST_SAMPLES = 1_000
 """Samples that are written aside in one go."""
 
@@ -27,8 +32,10 @@ class Metrics:
 
     def __init__(self, facts: Facts) -> None:
         self._facts = facts
-        self._by_cause: Counter[tuple[str, str]] = Counter()
-        """The number of rebalances, by protocol and cause."""
+        self._by_cause: Counter[tuple[str, str, str]] = Counter()
+        """The number of rebalances, by protocol, cause and group."""
+        self._named: set[str] = set()
+        """The groups that are counted by name."""
         self._rebalances = Durations()
         facts.recorder.watch(self._recorded)
 
@@ -66,17 +73,25 @@ class Metrics:
             return
         for rebalance in self._facts.recorder.rebalances(event.group_id)[-1:]:
             protocol = CONSUMER if rebalance.is_of_consumers else CLASSIC
-            self._by_cause[protocol, rebalance.trigger] += 1
+            self._by_cause[protocol, rebalance.trigger, self._name(event.group_id)] += 1
             if rebalance.is_complete:
                 self._rebalances.add((rebalance.ended_ms - rebalance.began_ms) / 1000)
+
+    def _name(self, group_id: str) -> str:
+        """The group's id, or OTHERS if enough groups are counted by name."""
+        if group_id not in self._named:
+            if len(self._named) >= MOST_GROUPS or len(group_id) > MOST_GROUP_ID:
+                return OTHERS
+            self._named.add(group_id)
+        return group_id
 
     def _of_server(self, samples: Samples) -> None:
         facts, put = self._facts, partial(add, samples)
         put("kshim_build_info", 1, __version__)
         put("kshim_ready", not facts.why_not_ready())
         put("kafka_brokers", len(facts.cluster.running))
-        for (protocol, cause), count in self._by_cause.items():
-            put("kshim_rebalances", count, protocol, cause)
+        for labels, count in self._by_cause.items():
+            put("kshim_rebalances", count, *labels)
         put("kshim_rebalance_duration_seconds", self._rebalances)
         for request, durations in facts.traffic.durations():
             put("kshim_kafka_request_latency_seconds", durations, request)
@@ -89,9 +104,12 @@ class Metrics:
             for quota, count in quotas.throttled.items():
                 put("kshim_throttled_requests", count, str(node_id), quota)
         activity = facts.activity()
+        put("kshim_storage_refuses_writes", bool(activity.failure))
         put("kshim_storage_queued_writes", activity.queued)
         for operation, durations in activity.durations.items():
             put("kshim_storage_write_duration_seconds", durations, operation)
+        for figure in facts.figures():
+            put(figure.name, figure.value, *figure.labels)
         put("kshim_memory_unread_bytes", facts.unread.bytes)
         intake = next(iter(facts.listeners.values())).intake
         put("kshim_memory_incomplete_bytes", intake.cut_bytes)

@@ -10,13 +10,15 @@ from dataclasses import dataclass
 from functools import partial
 from urllib.parse import unquote_to_bytes
 
-from kshim.http import connections, groups, health, pages, steering, topics
+from kshim.http import connections, groups, health, pages, records, steering, topics
 from kshim.http.answers import Answer, Asked, HttpError
 from kshim.http.assets import asset
 from kshim.http.events import Events
+from kshim.http.everywhere import HERE, at_leader
 from kshim.http.facts import Facts
 from kshim.http.group_page import group_page
 from kshim.http.metrics import Metrics
+from kshim.http.topic_page import topic_page
 
 Function = Callable[[Facts, Asked], Awaitable[Answer]]
 
@@ -97,14 +99,20 @@ def _fresh(function: Function) -> Function:
     return look_first
 
 
+def _of_group(path: str, function: Function) -> Route:
+    """A route that the process answers which coordinates the group."""
+    return Route("GET", path, at_leader(path, function), (HERE,))
+
+
 def new_routes(facts: Facts) -> Routes:
     """All routes of one listener."""
     return Routes(
         [
-            Route("GET", "/groups", _fresh(groups.groups)),
-            Route("GET", "/groups/{group}", _fresh(groups.group)),
-            Route("GET", "/groups/{group}/rebalances", groups.rebalances),
+            Route("GET", "/groups", _fresh(groups.groups), (HERE,)),
+            _of_group("/groups/{group}", _fresh(groups.group)),
+            _of_group("/groups/{group}/rebalances", groups.rebalances),
             Route("GET", "/topics", _fresh(topics.topics)),
+            Route("GET", "/topics/{topic}/records", _fresh(records.topic_records), records.RECORDS_QUERY),
             Route("GET", "/connections", connections.connections),
             Route("GET", "/events", Events(facts).answer, ("after", "group")),
             Route("GET", "/commands", steering.commands),
@@ -114,8 +122,9 @@ def new_routes(facts: Facts) -> Routes:
             Route("GET", "/readyz", health.readyz),
             Route("GET", "/openapi.json", partial(asset, "openapi.json")),
             Route("GET", "/", _fresh(pages.groups_page)),
-            Route("GET", "/page/groups/{group}", _fresh(group_page)),
+            _of_group("/page/groups/{group}", _fresh(group_page)),
             Route("GET", "/page/topics", _fresh(pages.topics_page)),
+            Route("GET", "/page/topics/{topic}", _fresh(topic_page), records.RECORDS_QUERY),
             Route("GET", "/page/connections", pages.connections_page),
             Route("GET", "/page/page.css", partial(asset, "page.css")),
             Route("GET", "/page/page.js", partial(asset, "page.js")),

@@ -1,4 +1,4 @@
-"""Steering over HTTP: the commands of the control socket, if http.steering.enable is true."""
+"""Commands over HTTP: those that only read, and with http.steering.enable=true all of the control socket."""
 
 from __future__ import annotations
 
@@ -20,6 +20,9 @@ _TYPES = {
     list: "array",
     dict: "object",
 }
+_NOT_TAKEN = (
+    "commands that change something are not taken here; start the server with http.steering.enable=true"
+)
 
 
 async def commands(facts: Facts, asked: Asked) -> Answer:
@@ -31,8 +34,8 @@ async def commands(facts: Facts, asked: Asked) -> Answer:
 async def command(facts: Facts, asked: Asked) -> Answer:
     """POST /commands/{command}"""
     name = asked.names[0]
-    if not facts.commands:
-        raise HttpError(403, "commands are not taken here; start the server with http.steering.enable=true")
+    if name not in facts.commands and not facts.is_steered:
+        raise HttpError(403, _NOT_TAKEN)
     if name not in facts.commands:
         raise HttpError(404, f"no command {name[:200]!r}; GET /commands lists them all")
     arguments = _arguments(asked, facts.commands[name].types)

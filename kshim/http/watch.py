@@ -14,9 +14,9 @@ from twisted.internet.defer import CancelledError, Deferred
 from twisted.python.failure import Failure
 
 from kshim.callers.bounded import forget_first
-from kshim.control.rows import GroupRow, row
 from kshim.http.answers import new_slices
 from kshim.http.facts import Facts
+from kshim.http.group_rows import ListedGroup, row
 from kshim.storage.clock import Call
 
 logger = logging.getLogger(__name__)
@@ -38,7 +38,7 @@ class Seen(NamedTuple):
 
     look: int
     """The number of the look that found this row; the row before it was different."""
-    row: GroupRow
+    row: ListedGroup
 
 
 class GroupWatch:
@@ -82,7 +82,7 @@ class GroupWatch:
                 changed.append(name)
         return self._look, changed[::-1]
 
-    def row(self, group_id: str) -> GroupRow | None:
+    def row(self, group_id: str) -> ListedGroup | None:
         """A group's row. A group that was deleted has the state Dead."""
         seen = self._seen(group_id)
         return None if seen is None else seen.row

@@ -39,7 +39,7 @@ def test_the_examples() -> None:
 def test_all_routes_are_listed() -> None:
     routes = {(route.method, route.path) for route in new_routes(Kshim().facts)}
     listed = re.findall(r"^\| `(GET|POST) (/\S*)`", PAGE, re.MULTILINE)
-    names = {"{group}": "G", "{command}": "NAME"}
+    names = {"{group}": "G", "{topic}": "T", "{command}": "NAME"}
     told = set(listed)
     routes = {(method, path) for method, path in routes if not path.startswith("/page/")}
     for method, path in routes:

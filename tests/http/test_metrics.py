@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse_openmetrics
@@ -13,6 +14,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from kshim.cluster.client_quotas import QuotaChange, new_entity
 from kshim.coordination.groups.rebalance_record import Rebalance
 from kshim.coordination.groups.trigger import Trigger
+from kshim.http import metrics
 from kshim.http.families import FAMILIES, HISTOGRAM
 from kshim.http.metrics import MOST_SAMPLES
 from schemas.api_key import ApiKey
@@ -97,7 +99,7 @@ def test_169_groups_by_protocol_and_state(kshim: Kshim) -> None:
 def test_37_a_join_is_one_rebalance(kshim: Kshim) -> None:
     member_joins(kshim, "new", "orders")
     told = scrape(kshim)
-    joined = {"protocol": "consumer", "cause": "a member joined"}
+    joined = {"protocol": "consumer", "cause": "a member joined", "consumergroup": "new"}
     assert value(told, "kshim_rebalances_total", **joined) == 1
 
 
@@ -158,10 +160,25 @@ def test_rebalances_by_their_cause() -> None:
     recorder.add("another event")
     told = scrape(kshim)
     for cause in ("a member joined", "a member left"):
-        assert value(told, "kshim_rebalances_total", protocol="classic", cause=cause) == 2
+        labels = {"protocol": "classic", "cause": cause, "consumergroup": "g"}
+        assert value(told, "kshim_rebalances_total", **labels) == 2
     assert value(told, "kshim_rebalance_duration_seconds_bucket", le="0.5") == 2
     assert value(told, "kshim_rebalance_duration_seconds_count") == 3
     assert value(told, "kshim_rebalance_duration_seconds_sum") == pytest.approx(4.32)
+
+
+def test_only_so_many_groups_are_counted_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(metrics, "MOST_GROUPS", 2)
+    kshim = Kshim()
+    for group_id in ("a", "b", "c", "d", "a", "x" * 201):
+        kshim.facts.recorder.add(replace(rebalance(Trigger.MEMBER_LEFT, 1), group_id=group_id))
+    told = scrape(kshim)
+    counts = {
+        dict(labels)["consumergroup"]: count
+        for (name, labels), count in told.items()
+        if name == "kshim_rebalances_total"
+    }
+    assert counts == {"a": 2, "b": 1, "(others)": 3}
 
 
 def test_memory(kshim: Kshim) -> None:

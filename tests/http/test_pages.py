@@ -53,7 +53,9 @@ def test_text_is_text(text: str, more: str) -> None:
     assert joined([Html("<b>"), "<b>", None]) == "<b>&lt;b&gt;"
 
 
-@pytest.mark.parametrize("path", ["/", "/page/groups/{}", "/page/topics", "/page/connections"])
+@pytest.mark.parametrize(
+    "path", ["/", "/page/groups/{}", "/page/topics", "/page/topics/orders", "/page/connections"]
+)
 def test_pages_are_well_formed_whatever_clients_say(path: str) -> None:
     kshim = Kshim()
     billing(kshim)
@@ -69,8 +71,58 @@ def test_pages_are_well_formed_whatever_clients_say(path: str) -> None:
         assert page.of("a", href="/page/topics")
 
 
-def test_a_group_that_never_was() -> None:
-    assert Kshim().get("/page/groups/nope").status == 404
+@pytest.mark.parametrize("path", ["/page/groups/nope", "/page/topics/nope", "/page/nope"])
+def test_a_stale_link_is_a_page(path: str) -> None:
+    reply = Kshim().get(path)
+    assert (reply.status, reply.headers["Content-Type"]) == (404, "text/html; charset=utf-8")
+    page = Parsed(reply.body.decode())
+    assert "Not found" in page.text
+    assert "nope" in page.text
+    assert page.of("a", href="/page/topics")
+
+
+def test_internal_topics_are_folded_away() -> None:
+    kshim = Kshim()
+    billing(kshim)
+    body = kshim.get("/page/topics").body.decode()
+    before, _, folded = body.partition("<details>")
+    assert "/page/topics/orders" in before
+    assert "__consumer_offsets" not in before
+    assert "1 internal topic" in folded
+    assert "/page/topics/__consumer_offsets" in folded
+
+
+def test_the_page_of_a_topic() -> None:
+    kshim = Kshim()
+    billing(kshim)
+    page = Parsed(kshim.get("/page/topics/orders").body.decode())
+    assert page.of("a", href="/page/groups/billing")
+    assert len(page.of("code")) == 3
+    for name in ("retention.ms", "cleanup.policy", "1970-01-01 00:00:01.000Z"):
+        assert name in page.text
+    nothing = Parsed(kshim.get("/page/topics/orders?offset=3").body.decode())
+    assert "Nothing found: partition 0 has the offsets 0 to 3." in nothing.text
+    later = Parsed(kshim.get("/page/topics/orders?time=1970-01-01T00:00:00Z&as=hex").body.decode())
+    assert later.text.count("78") == 3
+    wrong = kshim.get("/page/topics/orders?time=soon")
+    assert (wrong.status, "expected ms since 1970" in wrong.body.decode()) == (400, True)
+
+
+def test_a_group_that_has_committed_nothing_consumes_a_topic_too() -> None:
+    kshim = Kshim()
+    create_topic(kshim.client(), "orders", 2)
+    join(kshim.client(), kshim.reactor, "new", {"orders": [1]})
+    page = Parsed(kshim.get("/page/topics/orders").body.decode())
+    assert page.of("a", href="/page/groups/new")
+    assert "No group consumes it." not in page.text
+
+
+def test_offsets_are_reset_on_the_page_only_if_commands_are_taken() -> None:
+    for is_taken in (True, False):
+        kshim = Kshim(http_steering_enable=is_taken)
+        billing(kshim)
+        page = Parsed(kshim.get("/page/groups/billing").body.decode())
+        assert bool(page.of("form", id="reset")) is is_taken
 
 
 def test_a_group_that_is_gone_keeps_its_story(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -86,7 +138,8 @@ def test_a_large_page_is_made_in_slices(monkeypatch: pytest.MonkeyPatch) -> None
     kshim = Kshim()
     create_topic(kshim.client(), "large", 2000)
     turns = delays(kshim.reactor, monkeypatch)
-    assert Parsed(kshim.get("/page/topics").body.decode()).text.count("large") == 2000
+    page = Parsed(kshim.get("/page/topics/large").body.decode())
+    assert [found["data-label"] for found in page.of("th", scope="row")].count("Partition") == 2000
     assert turns.count(0) >= 10
 
 

@@ -78,7 +78,7 @@ def test_each_answer_is_what_the_openapi_file_says(kshim: Kshim) -> None:
         content = operations.get("get", {"responses": {"200": {}}})["responses"]["200"].get("content", {})
         if "application/json" not in content:
             continue
-        reply = kshim.get(path.format(group="billing"))
+        reply = kshim.get(path.format(group="billing", topic="orders"))
         assert (reply.status, reply.headers["Content-Type"]) == (200, "application/json"), path
         assert faults(content["application/json"]["schema"], reply.json, schemas) == [], path
         asked.append(path)

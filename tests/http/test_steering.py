@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from kshim.control.commands import READING
 from tests.http.harness import Kshim, Reply
 
 JSON = {"Content-Type": "application/json; charset=utf-8"}
@@ -20,12 +21,20 @@ def post(kshim: Kshim, command: str, body: bytes) -> Reply:
     return kshim.ask("POST", f"/commands/{command}", JSON, body)
 
 
-def test_commands_are_not_taken_unless_they_are_let_in() -> None:
+def test_commands_that_change_something_are_not_taken_unless_they_are_let_in() -> None:
     kshim = Kshim()
-    assert kshim.get("/commands").json == {"commands": {}}
-    reply = post(kshim, "describe", b"[]")
-    assert reply.status == 403
-    assert "http.steering.enable=true" in reply.json["error"]
+    for command in ("move-leader", "empty-group", "list-users", "unknown"):
+        reply = post(kshim, command, b"[]")
+        assert reply.status == 403
+        assert "http.steering.enable=true" in reply.json["error"]
+
+
+def test_commands_that_read_are_always_taken() -> None:
+    kshim = Kshim()
+    of_several = {"groups-here", "why-here"}
+    assert set(kshim.get("/commands").json["commands"]) == READING - of_several
+    assert post(kshim, "describe", b"[]").json["done"]["controller_id"] == 1
+    assert post(kshim, "events", b"[-1, 0]").json["done"]["events"] == []
 
 
 def test_a_command_is_run(kshim: Kshim) -> None:
