@@ -1,0 +1,1 @@
+"""The everyday commands by address, each against kshim and against Apache Kafka."""
