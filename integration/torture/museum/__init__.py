@@ -1,0 +1,1 @@
+"""Consumers with one well-known bug each, and the same consumers mended: `python -m …museum.NAME BUG`."""
