@@ -1,0 +1,1 @@
+"""Plays deployments with real clients, and compares what they do with what `kshim plan` predicts."""
