@@ -33,7 +33,7 @@ pytestmark = pytest.mark.skipif(bool(FOREIGN_COMMAND), reason="Apache Kafka stop
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[tuple[Path, Callable[[], bool]]]:
-    """A disk of 24 MB, and a function that enlarges it."""
+    """A disk of 32 MB, and a function that enlarges it."""
     disk = tmp_path / "disk"
     disk.mkdir()
 
@@ -41,7 +41,7 @@ def small_disk(tmp_path: Path) -> Iterator[tuple[Path, Callable[[], bool]]]:
         command = [MOUNT or "mount", "-t", "tmpfs", "-o", options, "tmpfs", str(disk)]
         return MOUNT is not None and subprocess.run(command, capture_output=True, check=False).returncode == 0
 
-    if not mount("size=24m"):
+    if not mount("size=32m"):
         pytest.skip("this user may not mount a small filesystem")
     try:
         yield disk, partial(mount, "remount,size=64m")
@@ -98,13 +98,15 @@ def test_a_full_disk(small_disk: tuple[Path, Callable[[], bool]], new_server: Ca
     kept, error = fill(lambda: produced(raw, "records", large))
     assert kept > 50
     assert error == KAFKA_STORAGE_ERROR
-    _, error = fill(lambda: produced(raw, "records", b"small"))
+    _, error = fill(lambda: produced(raw, "records", bytes(1000)))
     assert error == KAFKA_STORAGE_ERROR
     _, error = fill(lambda: committed(raw, "records", "m" * 4000))
     assert error == NOT_COORDINATOR
     assert produced(raw, "records", large) == KAFKA_STORAGE_ERROR
     told = [line.partition("storage fails: ")[2] for line in server.log if "storage fails" in line]
-    assert told == [f"no space left for {disk}/data"]
+    # Small writes succeed on a full disk. If they do so for 5 s, storage works again for a while.
+    again = sum("storage works again" in line for line in server.log)
+    assert told == [f"no space left for {disk}/data"] * (1 + again)
     assert ready(server) == (503, "the disk is full: records and offsets are refused")
 
     assert enlarge()
@@ -138,15 +140,15 @@ def test_deletions_on_a_full_disk(
     for topic in ("kept", "trimmed", "deleted", "expired"):
         admin.create_topic(topic, configs={"retention.ms": "-1"})  # the records are old
         wait_until(lambda topic=topic: admin.partitions(topic), 10, "the topic")
-        for _ in range(20):
+        for _ in range(15):
             assert produced(raw, topic, large) == NONE
     fill(lambda: produced(raw, "kept", large))
-    fill(lambda: produced(raw, "kept", b"small"))
+    fill(lambda: produced(raw, "kept", bytes(1000)))
     with (disk / "of others").open("wb", 0) as others, suppress(OSError):
         while others.write(bytes(4096)):
             pass
 
-    partition = DeleteRecordsPartition(partition_index=0, offset=20)
+    partition = DeleteRecordsPartition(partition_index=0, offset=15)
     trimmed = DeleteRecordsRequest(
         topics=(DeleteRecordsTopic(name="trimmed", partitions=(partition,)),), timeout_ms=10_000
     )
@@ -158,7 +160,7 @@ def test_deletions_on_a_full_disk(
         lambda: admin.set_configs("expired", {"retention.bytes": "1", "retention.ms": "-1"}),
     ):
         free()
-        wait_until(lambda: produced(raw, "kept", large) == NONE, 10, "room again")
+        wait_until(lambda: produced(raw, "kept", large) == NONE, 30, "room again")
         _, error = fill(lambda: produced(raw, "kept", large))
         assert error == KAFKA_STORAGE_ERROR
     admin.close()

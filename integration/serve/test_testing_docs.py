@@ -35,7 +35,9 @@ def blocks(page: str, word: str) -> str:
 @pytest.mark.parametrize(
     ("page", "word", "passed"),
     [
-        ("testing.md", "def test_it(", "1 passed"),
+        ("testing.md", "def test_it(kshim", "1 passed"),
+        ("testing.md", "async def test_it(", "1 passed"),
+        ("torture.md", "def worker(work", "1 passed"),
         ("replace-testcontainers.md", "def test_the_same", "1 passed"),
         ("github-actions.md", "def test_an_order", "1 passed"),
     ],
@@ -49,8 +51,9 @@ def test_with_pytest(tmp_path: Path, page: str, word: str, passed: str) -> None:
     ("page", "word", "printed"),
     [
         ("testing.md", "NewRecord(", "2 0 None b'c' (('trace', b'1'),)"),
-        ("testing.md", "async with", "[b'a', b'b']"),
+        ("testing.md", "async with serving", "[b'a', b'b']"),
         ("testing.md", "kshim.fault(", "[b'first', b'second', b'second']"),
+        ("testing.md", "def member(", "2 partitions moved quickly"),
         ("testing.md", "kshim.tls.client(", "[b'alice', b'bob']"),
         ("testing.md", "GUARDED", "nobody may write"),
         ("testing.md", "kshim.quota(", "waited for 1 s"),
@@ -68,7 +71,7 @@ def test_without_pytest(tmp_path: Path, page: str, word: str, printed: str) -> N
 
 def test_every_python_block_is_run() -> None:
     pages = ("testing.md", "replace-testcontainers.md", "github-actions.md", "faults.md")
-    assert [len(python_blocks(DOCS / page)) for page in pages] == [10, 2, 1, 1]
+    assert [len(python_blocks(DOCS / page)) for page in pages] == [12, 2, 1, 1]
 
 
 def test_the_workflow_is_the_file() -> None:

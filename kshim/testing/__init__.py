@@ -14,26 +14,35 @@ if TYPE_CHECKING:
     from kshim.testing.brokers import Refused
     from kshim.testing.cases import KshimTestCase
     from kshim.testing.cluster import Cluster, LeftBehind
+    from kshim.testing.drawing import Schedule, schedules
     from kshim.testing.faults import AsyncFault, Fault
     from kshim.testing.groups import Group, Member, TopicPartition
+    from kshim.testing.new_records import NewRecord
     from kshim.testing.quotas import AsyncQuota, Quota
     from kshim.testing.rebalances import Moved, Rebalance, Role
-    from kshim.testing.records import Consumed, NewRecord, Position
+    from kshim.testing.records import Consumed, Position
     from kshim.testing.server import Kshim, NotStarted, serving
     from kshim.testing.tls import Tls
+    from kshim.testing.tortures import PromiseBroken, Tortured, torture
+    from kshim.testing.worker import Work
+    from kshim.torture.unplayable import Unplayable
 
 _MODULES = {
     "asynchronous": ("AsyncKshim",),
     "brokers": ("Refused",),
     "cases": ("KshimTestCase",),
     "cluster": ("Cluster", "LeftBehind"),
+    "drawing": ("Schedule", "schedules"),
     "faults": ("AsyncFault", "Fault"),
     "groups": ("Group", "Member", "TopicPartition"),
+    "new_records": ("NewRecord",),
     "quotas": ("AsyncQuota", "Quota"),
     "rebalances": ("Moved", "Rebalance", "Role"),
-    "records": ("Consumed", "NewRecord", "Position"),
+    "records": ("Consumed", "Position"),
     "server": ("Kshim", "NotStarted", "serving"),
     "tls": ("Tls",),
+    "tortures": ("PromiseBroken", "Tortured", "Unplayable", "torture"),
+    "worker": ("Work",),
 }
 _MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}
 
@@ -53,13 +62,20 @@ __all__ = [
     "NewRecord",
     "NotStarted",
     "Position",
+    "PromiseBroken",
     "Quota",
     "Rebalance",
     "Refused",
     "Role",
+    "Schedule",
     "Tls",
     "TopicPartition",
+    "Tortured",
+    "Unplayable",
+    "Work",
+    "schedules",
     "serving",
+    "torture",
 ]
 
 

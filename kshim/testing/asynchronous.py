@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeAlias, TypeVar
 
 from kshim.testing.faults import AsyncFault
+from kshim.testing.loops import in_thread
 from kshim.testing.quotas import AsyncQuota
 from kshim.testing.running import Kshim
 
@@ -28,7 +28,8 @@ def _twin(
     """The method as a coroutine of AsyncKshim, with the same arguments and docstring."""
 
     async def twin(self: AsyncKshim, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        return await asyncio.to_thread(method, self.sync, *args, **kwargs)
+        call: Callable[P, T] = getattr(self.sync, method.__name__)
+        return await in_thread(call, *args, **kwargs)
 
     twin.__doc__, twin.__name__ = method.__doc__, method.__name__
     return twin
@@ -47,11 +48,15 @@ def _asynchronous(
 
 
 class AsyncKshim:
-    """A running server. `sync` is the same server as a `Kshim`, for threads that may wait."""
+    """A running server, for coroutines of asyncio, also through anyio, and of trio.
+
+    `sync` is the same server as a `Kshim`, for threads that may wait.
+    """
 
     def __init__(self, kshim: Kshim) -> None:
         self.sync = kshim
         self.name, self.group = kshim.name, kshim.group
+        self.consumer_settings = kshim.consumer_settings
 
     @property
     def bootstrap(self) -> str:
@@ -77,6 +82,7 @@ class AsyncKshim:
     topics = _twin(Kshim.topics)
     create_topic = _twin(Kshim.create_topic)
     delete_topics = _twin(Kshim.delete_topics)
+    begin_with = _twin(Kshim.begin_with)
 
     produce = _twin(Kshim.produce)
     consume = _twin(Kshim.consume)
@@ -104,6 +110,7 @@ class AsyncKshim:
     add_user = _twin(Kshim.add_user)
     remove_user = _twin(Kshim.remove_user)
     rebalances = _twin(Kshim.rebalances)
+    wait_for_rebalance = _twin(Kshim.wait_for_rebalance)
     rebalance = _twin(Kshim.rebalance)
     expire = _twin(Kshim.expire)
     fence = _twin(Kshim.fence)
@@ -121,9 +128,9 @@ class AsyncKshim:
     @asynccontextmanager
     async def hold_time(self) -> AsyncIterator[None]:
         """Stop the server's time within the block: no session and no transaction times out."""
-        held = self.sync.hold_time()
-        await asyncio.to_thread(held.__enter__)
+        held = await in_thread(self.sync.hold_time)
+        await in_thread(held.__enter__)
         try:
             yield
         finally:
-            await asyncio.to_thread(held.__exit__, None, None, None)
+            await in_thread(held.__exit__, None, None, None)

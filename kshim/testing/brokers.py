@@ -37,10 +37,15 @@ VERSIONS: Final = {
     ApiKey.LIST_GROUPS: 3,
     ApiKey.CREATE_TOPICS: 5,
     ApiKey.DELETE_TOPICS: 4,
+    ApiKey.DESCRIBE_CONFIGS: 1,
     ApiKey.DELETE_GROUPS: 2,
     ApiKey.CONSUMER_GROUP_DESCRIBE: 0,
     ApiKey.DESCRIBE_CLIENT_QUOTAS: 0,
     ApiKey.ALTER_CLIENT_QUOTAS: 0,
+    ApiKey.CREATE_PARTITIONS: 1,
+    ApiKey.INIT_PRODUCER_ID: 1,
+    ApiKey.ADD_PARTITIONS_TO_TXN: 1,
+    ApiKey.END_TXN: 1,
 }
 """The versions of the requests. Apache Kafka serves them from 2.4 on, those about quotas from 2.6 on,
 and those about groups of the consumer protocol from 4.0 on."""
@@ -208,4 +213,6 @@ class Brokers:
 
 def _address(text: str) -> Address:
     host, _, port = text.strip().rpartition(":")
+    if not host or not port.isdecimal():
+        raise ValueError(f"{text!r} is no address of a broker: write HOST:PORT, such as 127.0.0.1:9092")
     return host.strip("[]"), int(port)

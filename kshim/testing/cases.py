@@ -7,6 +7,7 @@ class TestOrders(KshimTestCase):
         self.kshim.produce("orders", ["first"])
 
 For coroutines: `class TestOrders(KshimTestCase, unittest.IsolatedAsyncioTestCase)`, and `self.async_kshim`.
+With KSHIM_TEST_BOOTSTRAP=HOST:PORT in the environment the tests run against that Kafka cluster.
 """
 
 from __future__ import annotations
@@ -16,8 +17,9 @@ from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 from kshim.testing.asynchronous import AsyncKshim
+from kshim.testing.given import server_for_tests
+from kshim.testing.initial import GivenRecords, GivenTopics
 from kshim.testing.running import Kshim
-from kshim.testing.server import serving
 
 __all__ = ["KshimTestCase"]
 
@@ -28,13 +30,19 @@ class KshimTestCase(unittest.TestCase):
     kshim_brokers: ClassVar[int] = 1
     kshim_properties: ClassVar[Mapping[str, str]] = {}
     kshim_tls: ClassVar[bool | Sequence[str]] = False
+    kshim_topics: ClassVar[GivenTopics] = ()
+    kshim_records: ClassVar[GivenRecords] = {}
     kshim: ClassVar[Kshim]
     async_kshim: ClassVar[AsyncKshim]
 
     @classmethod
     def setUpClass(cls) -> None:
         super().setUpClass()
-        cls.kshim = cls.enterClassContext(serving(cls.kshim_brokers, cls.kshim_properties, tls=cls.kshim_tls))
+        cls.kshim = cls.enterClassContext(
+            server_for_tests(
+                cls.kshim_brokers, cls.kshim_properties, cls.kshim_tls, cls.kshim_topics, cls.kshim_records
+            )
+        )
         cls.async_kshim = AsyncKshim(cls.kshim)
 
     def setUp(self) -> None:

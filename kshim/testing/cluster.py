@@ -10,19 +10,22 @@ import itertools
 import os
 import warnings
 from collections.abc import Callable, Collection, Iterable, Mapping
-from typing import Literal, TypeVar, Unpack
+from typing import TypeVar, Unpack
 
 from kshim.testing import groups, quotas, records, topics
+from kshim.testing.arguments import checked, refuse_configs, waiting
 from kshim.testing.brokers import Again, Brokers, Deadline
+from kshim.testing.client_settings import Client, Settings, consumer_settings
 from kshim.testing.groups import Group, Member, TopicPartition
+from kshim.testing.initial import NOTHING, GivenRecords, GivenTopics, new_initial
+from kshim.testing.new_records import Codec, NewRecord, Text, new_record
 from kshim.testing.quotas import Limits, Quota
-from kshim.testing.records import Consumed, NewRecord, Position, Text
+from kshim.testing.records import Consumed, Position
 from schemas.records.compression import Compression
 
 __all__ = ["Cluster", "LeftBehind"]
 
 T = TypeVar("T")
-Codec = Literal["none", "gzip", "snappy", "lz4", "zstd"]
 
 TIMEOUT_S = 10.0
 _RUN = os.urandom(4).hex()
@@ -36,9 +39,11 @@ class LeftBehind(UserWarning):
 class Cluster:
     """A Kafka cluster. Each call opens connections of its own, so several threads may use one object."""
 
+    @checked
     def __init__(self, bootstrap: str) -> None:
         self.bootstrap = bootstrap
         """The addresses of its brokers, comma-separated, as clients take them."""
+        self._initial = NOTHING
 
     # ---- names and topics
 
@@ -47,20 +52,30 @@ class Cluster:
         """Make a name that no other test uses, not even in another process."""
         return f"{prefix}-{_RUN}{os.getpid():x}-{next(_numbers)}"
 
-    def topic(self, /, prefix: str = "topic", partitions: int | None = None, **configs: object) -> str:
-        """Create a topic with a new, unique name, and return the name.
+    @waiting
+    def topic(
+        self,
+        /,
+        prefix: str = "topic",
+        partitions: int | None = None,
+        replicas: int | None = None,
+        **configs: object,
+    ) -> str:
+        """Create a topic with a new, unique name, and return the name. None stands for the broker's default.
 
         configs: Kafka's topic configs, with "_" for ".": `topic(partitions=3, cleanup_policy="compact")`.
         """
+        refuse_configs(configs)
         name = self.name(prefix)
         texts = {key.replace("_", "."): _text(value) for key, value in configs.items()}
-        self.create_topic(name, partitions, configs=texts)
+        self.create_topic(name, partitions, replicas=replicas, configs=texts)
         return name
 
     def group(self, prefix: str = "group") -> str:
         """Make a group id that no other test uses."""
         return self.name(prefix)
 
+    @waiting
     def create_topic(
         self,
         name: str,
@@ -74,17 +89,47 @@ class Cluster:
         with Brokers(self.bootstrap, Deadline(timeout_s)) as brokers:
             topics.create_topic(brokers, name, partitions, replicas, configs or {})
 
+    @waiting
     def delete_topics(self, *names: str, timeout_s: float = TIMEOUT_S) -> None:
         """Delete topics. A topic that does not exist is no error. Raises Refused, TimeoutError."""
         with Brokers(self.bootstrap, Deadline(timeout_s)) as brokers:
             topics.delete_topics(brokers, names)
 
+    @waiting
     def topics(self) -> list[str]:
         """The names of all topics except Kafka's own."""
         return self._once_reached(TIMEOUT_S, topics.own_topics)
 
+    @waiting
+    def begin_with(self, topics: GivenTopics | None = None, records: GivenRecords | None = None) -> None:
+        """Create topics and append records, now and at the end of each `reset`. Raises Refused, TimeoutError.
+
+        topics: as in {"orders": 3}, partitions by topic, or a list of topics. records: as in {"orders":
+        ["first"]}, what `produce` takes, by topic.
+        """
+        self._initial = new_initial(topics, records)
+        self._make_initial()
+
+    def _make_initial(self) -> None:
+        for topic in self._initial.names:
+            self.create_topic(topic, self._initial.topics.get(topic))
+        for topic, values in self._initial.records.items():
+            self.produce(topic, values)
+
+    # ---- clients
+
+    def consumer_settings(self, client: Client, group: str | None = None) -> Settings:
+        """The settings with which a consumer of this cluster starts and rebalances quickly, by the client's
+        own names: `KafkaConsumer("orders", **kshim.consumer_settings("kafka-python", "readers"))`.
+
+        Consumers read from the first record on, and send heartbeats ten times a second, so that they hear of
+        a rebalance within 0.1 s, also in the first seconds of a generation.
+        """
+        return consumer_settings(client, self.bootstrap, group)
+
     # ---- records
 
+    @waiting
     def produce(
         self,
         topic: str,
@@ -99,10 +144,11 @@ class Cluster:
         timestamp and a partition. Without a partition the key decides, as in the Java client; records without
         a key go to the partitions in turn.
         """
-        given = [records.new_record(value) for value in values]
+        given = [new_record(value) for value in values]
         with Brokers(self.bootstrap, Deadline(timeout_s)) as brokers:
             return records.produce(brokers, topic, given, Compression[compression.upper()])
 
+    @waiting
     def consume(
         self,
         topic: str,
@@ -123,26 +169,31 @@ class Cluster:
             reading = records.Reading(brokers, topic, partition, offset, committed_only)
             return reading.all() if n is None else reading.first(n)
 
+    @waiting
     def end_offsets(self, topic: str, *, timeout_s: float = TIMEOUT_S) -> dict[TopicPartition, int]:
         """The offset that the next record of each partition gets. Raises Refused, TimeoutError."""
         return self._once_reached(timeout_s, lambda brokers: _ends(brokers, [topic]))
 
     # ---- groups
 
+    @waiting
     def describe_group(self, group: str, *, timeout_s: float = TIMEOUT_S) -> Group:
         """The group's current state, members and assignments. Raises Refused, TimeoutError."""
         return self._once_reached(timeout_s, lambda brokers: groups.describe_group(brokers, group))
 
+    @waiting
     def groups(self) -> list[str]:
         """The ids of all groups."""
         return sorted(self._once_reached(TIMEOUT_S, groups.groups))
 
+    @waiting
     def offsets(self, group: str, *, timeout_s: float = TIMEOUT_S) -> dict[TopicPartition, int]:
         """The group's committed offsets: `kshim.offsets("readers")["orders", 0] == 3`. Raises Refused,
         TimeoutError.
         """
         return self._once_reached(timeout_s, lambda brokers: groups.offsets(brokers, group))
 
+    @waiting
     def wait_stable(self, group: str, *, timeout_s: float = TIMEOUT_S) -> Group:
         """Wait until the group is Stable, and members have all partitions of the topics that they subscribe
         to.
@@ -151,6 +202,7 @@ class Cluster:
         """
         return self.wait_for_assignment(group, None, timeout_s=timeout_s)
 
+    @waiting
     def wait_for_assignment(
         self, group: str, members: int | None = 1, *, timeout_s: float = TIMEOUT_S
     ) -> Group:
@@ -163,6 +215,7 @@ class Cluster:
             lambda brokers: groups.check_stable(brokers, group, members),
         )
 
+    @waiting
     def wait_empty(self, group: str, *, timeout_s: float = TIMEOUT_S) -> Group:
         """Wait until the group has no members. Raises Refused, TimeoutError."""
 
@@ -174,6 +227,7 @@ class Cluster:
 
         return self._wait(f"group {group}: waited for the last member to leave", group, timeout_s, check)
 
+    @waiting
     def wait_caught_up(self, group: str, *names: str, timeout_s: float = TIMEOUT_S) -> None:
         """Wait until the group has committed the end offset of every partition of the topics.
 
@@ -191,6 +245,7 @@ class Cluster:
 
     # ---- quotas
 
+    @waiting
     def quota(
         self,
         *,
@@ -206,6 +261,7 @@ class Cluster:
         Requests of this object have the client id "kshim.testing". Raises Refused, TimeoutError.
         """
         entity = quotas.new_entity(user, client_id, ip)
+        quotas.check_limits(limits)
 
         def alter(changes: Mapping[str, object]) -> None:
             self._once_reached(timeout_s, lambda brokers: quotas.alter_quotas(brokers, {entity: changes}))
@@ -215,8 +271,10 @@ class Cluster:
 
     # ---- between two tests
 
+    @waiting
     def reset(self, *, timeout_s: float = TIMEOUT_S) -> None:
-        """Delete all groups, and all topics except Kafka's own. A `Kshim` also loses all quotas and faults.
+        """Delete all groups, and all topics except Kafka's own; then make those of `begin_with` again. A
+        `Kshim` also loses all quotas and faults.
 
         Clients may stay connected. Consumers that a test forgot to close are removed from their groups, and
         will try to join again; a LeftBehind warning names them. Raises Refused, TimeoutError.
@@ -227,7 +285,8 @@ class Cluster:
             brokers.deadline.until_done(lambda: _forget_all(brokers, removed))
         if removed:
             listed = ", ".join(sorted({f"{member.member_id} of group {group}" for group, member in removed}))
-            warnings.warn(f"reset() removed consumers that still run: {listed}", LeftBehind, stacklevel=2)
+            warnings.warn(f"reset() removed consumers that still run: {listed}", LeftBehind, stacklevel=4)
+        self._make_initial()
 
     def _begin_reset(self) -> None:
         """Reset what a subclass has besides groups and topics."""

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self, TypedDict
 
 from kshim.control.client import ControlError
+from kshim.testing.loops import in_thread
 
 if TYPE_CHECKING:
     from kshim.control.faults import ListedFault
@@ -88,18 +88,18 @@ class AsyncFault:
 
     async def struck(self) -> int:
         """How many requests the fault has struck so far. Raises ControlError if it was removed."""
-        return await asyncio.to_thread(self.sync.struck)
+        return await in_thread(self.sync.struck)
 
     async def matched(self) -> int:
         """How many requests fitted the conditions, struck or not. Raises ControlError if it was removed."""
-        return await asyncio.to_thread(self.sync.matched)
+        return await in_thread(self.sync.matched)
 
     async def remove(self) -> None:
         """Remove the fault: it strikes no further requests. Raises ControlError if it was removed already."""
-        await asyncio.to_thread(self.sync.remove)
+        await in_thread(self.sync.remove)
 
     async def __aenter__(self) -> Self:
         return self
 
     async def __aexit__(self, *error: object) -> None:
-        await asyncio.to_thread(self.sync.__exit__, None, None, None)
+        await in_thread(self.sync.__exit__, None, None, None)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import Self, TypedDict
 
 from kshim.testing.brokers import Brokers, check
+from kshim.testing.loops import in_thread
 from schemas.messages.alter_client_quotas import (
     AlterClientQuotasRequest,
     AlterClientQuotasResponse,
@@ -20,7 +20,7 @@ from schemas.messages.describe_client_quotas import (
     DescribeClientQuotasResponse,
 )
 
-__all__ = ["AsyncQuota", "Limits", "Quota", "forget_quotas"]
+__all__ = ["AsyncQuota", "Limits", "Quota", "alter_quotas", "check_limits", "forget_quotas", "new_entity"]
 
 Entity = tuple[tuple[str, str | None], ...]
 
@@ -64,7 +64,7 @@ class AsyncQuota:
 
     async def remove(self) -> None:
         """Remove the quota: it limits nobody any more. Raises Refused, TimeoutError."""
-        await asyncio.to_thread(self.sync.remove)
+        await in_thread(self.sync.remove)
 
     async def __aenter__(self) -> Self:
         return self
@@ -78,7 +78,21 @@ def new_entity(user: str | None, client_id: str | None, ip: str | None) -> Entit
     client id or address without a quota has for itself.
     """
     named = {"user": user, "client-id": client_id, "ip": ip}
+    if not any(name is not None for name in named.values()):
+        raise TypeError("say whom the quota limits: write user=…, client_id=… or ip=…")
     return tuple((kind, name or None) for kind, name in named.items() if name is not None)
+
+
+def check_limits(limits: Mapping[str, object]) -> None:
+    """Raise TypeError if there is no limit, or one is unknown or no number."""
+    known = ", ".join(Limits.__annotations__)
+    if not limits:
+        raise TypeError(f"a quota needs a limit: write one of {known}")
+    for name, value in limits.items():
+        if name not in Limits.__annotations__:
+            raise TypeError(f"{name} is no limit of a quota; the limits are {known}")
+        if not isinstance(value, int | float) or isinstance(value, bool):
+            raise TypeError(f"{name} has to be a number, not {type(value).__name__}: {value!r}")
 
 
 def alter_quotas(brokers: Brokers, changes: Mapping[Entity, Mapping[str, object]]) -> None:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, NamedTuple
+
+from kshim.testing.brokers import Again
 
 if TYPE_CHECKING:
     from kshim.recorder.shown import ShownPart, ShownRebalance
 
-__all__ = ["Moved", "Rebalance", "Role", "rebalance_of"]
+__all__ = ["Moved", "Rebalance", "Role", "check_cause", "latest", "rebalance_of"]
 
 
 class Moved(NamedTuple):
@@ -36,6 +40,10 @@ class Role(NamedTuple):
     """How long after the rebalance began it joined; None if it did not."""
     paused_ms: int | None
     """How long it had no partitions to consume; None if it had some all the time."""
+    contact: str | None = None
+    """Its connection when it was gone: "open", "closed" (by the client, or because its process was killed),
+    "lost" (its host does not answer) or "ended" (by the server); None if that is not known.
+    """
 
 
 class Rebalance(NamedTuple):
@@ -57,6 +65,8 @@ class Rebalance(NamedTuple):
     members: tuple[Role, ...]
     moved: tuple[Moved, ...]
     story: tuple[str, ...]
+    advice: str = ""
+    """What to change, so that it does not happen again, or costs less."""
 
     def __str__(self) -> str:
         return f"group {self.group}, generation {self.generation}: {' '.join(self.story)}"
@@ -87,7 +97,27 @@ def rebalance_of(value: ShownRebalance) -> Rebalance:
         members=tuple(_role(value, each) for each in value["members"]),
         moved=tuple(moved),
         story=tuple(value["story"]),
+        advice=value["advice"],
     )
+
+
+def check_cause(cause: str) -> None:
+    """Raise ValueError if no rebalance can have this cause."""
+    from kshim.coordination.groups.trigger import Trigger
+
+    known = list(map(str, Trigger))
+    if cause not in known:
+        near = get_close_matches(cause, known, 3, 0.4) or known
+        raise ValueError(f"no rebalance has the cause {cause!r}; write one of: {'; '.join(near)}")
+
+
+def latest(found: Sequence[Rebalance], cause: str | None, after: int) -> Rebalance:
+    """The last rebalance with this cause, or with any, and a generation above `after`. Raises Again."""
+    for rebalance in reversed(found):
+        if rebalance.generation > after and cause in (None, rebalance.cause):
+            return rebalance
+    had = "; ".join(f"generation {each.generation} because {each.cause}" for each in found)
+    raise Again(f"it has had: {had}" if had else "it has had no rebalance that is over")
 
 
 def _role(rebalance: ShownRebalance, member: ShownPart) -> Role:
@@ -99,4 +129,5 @@ def _role(rebalance: ShownRebalance, member: ShownPart) -> Role:
         member["gone"],
         None if joined_ms is None else joined_ms - rebalance["began_ms"],
         member["paused_ms"],
+        member["contact"],
     )

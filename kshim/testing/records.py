@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import NamedTuple
 
+from kshim.client.partitioner import partition_for
 from kshim.testing.brokers import Again, Brokers, TopicMetadata, check
-from kshim.testing.partitioner import partition_for
+from kshim.testing.new_records import NewRecord, as_bytes
 from schemas.messages.fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic, PartitionData
 from schemas.messages.list_offsets import (
     ListOffsetsPartition,
@@ -32,35 +33,18 @@ from schemas.records.end_txn_marker import decode_marker
 
 __all__ = [
     "Consumed",
-    "NewRecord",
     "Position",
-    "Text",
     "end_offsets",
     "fetch",
-    "new_record",
     "produce",
     "start_offsets",
 ]
-
-Text = str | bytes | None
-"""A key or value; text is written as UTF-8, None as Kafka's null."""
-Headers = Mapping[str, Text] | Iterable[tuple[str, Text]]
 
 EARLIEST, LATEST = -2, -1
 ACKS_OF_ALL = -1
 FETCH_BYTES = 8 * 1024 * 1024
 LONGEST_FETCH_MS = 500
 REQUEST_TIMEOUT_MS = 30_000
-
-
-class NewRecord(NamedTuple):
-    """A record to produce. `timestamp_ms`: None for now. `partition`: None to choose it by the key."""
-
-    value: Text = None
-    key: Text = None
-    headers: Headers = ()
-    timestamp_ms: int | None = None
-    partition: int | None = None
 
 
 class Position(NamedTuple):
@@ -80,20 +64,6 @@ class Consumed(NamedTuple):
     key: bytes | None
     value: bytes | None
     headers: tuple[tuple[str, bytes | None], ...]
-
-
-def new_record(given: NewRecord | tuple[Text, Text] | Text) -> NewRecord:
-    """Make a NewRecord from what a test gave: a NewRecord, a value, or a pair of key and value."""
-    if isinstance(given, NewRecord):
-        return given
-    if isinstance(given, tuple):
-        key, value = given
-        return NewRecord(value, key)
-    return NewRecord(given)
-
-
-def _bytes(text: Text) -> bytes | None:
-    return text.encode() if isinstance(text, str) else text
 
 
 # ---- producing
@@ -122,7 +92,7 @@ def _partition(record: NewRecord, number: int, partitions: int) -> int:
     """Return the record's own partition, else the one of its key; without a key, each partition in turn."""
     if record.partition is not None:
         return record.partition
-    key = _bytes(record.key)
+    key = as_bytes(record.key)
     return number % partitions if key is None else partition_for(key, partitions)
 
 
@@ -133,18 +103,14 @@ def _batch(records: Sequence[NewRecord], compression: Compression) -> bytes:
             batch.Record(
                 offset,
                 now_ms if record.timestamp_ms is None else record.timestamp_ms,
-                _bytes(record.key),
-                _bytes(record.value),
-                tuple((name, _bytes(value)) for name, value in _pairs(record.headers)),
+                as_bytes(record.key),
+                as_bytes(record.value),
+                record.header_pairs,
             )
             for offset, record in enumerate(records)
         ),
         compression=compression,
     )
-
-
-def _pairs(headers: Headers) -> Iterable[tuple[str, Text]]:
-    return headers.items() if isinstance(headers, Mapping) else headers
 
 
 def _append(brokers: Brokers, topic: str, partition: int, data: bytes) -> int:
