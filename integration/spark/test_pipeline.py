@@ -14,6 +14,7 @@ from pyspark.sql import functions as fn
 from integration.spark.command import call, kshim
 from integration.support.clients import Admin, commit, new_consumer, new_producer, poll_records, read_from
 from integration.support.server import Server
+from kshim.cli.pipeline_questions import _first
 from kshim.spark import (
     PipelineError,
     decode,
@@ -28,8 +29,9 @@ from kshim.spark import (
     snapshot,
     stuck,
 )
+from kshim.spark.generations import generations
 from kshim.spark.kept import KeptTable
-from kshim.spark.rebalancing import generations, shown
+from kshim.spark.rebalancing import shown
 from kshim.spark.rows import GROUP as GROUP_ROWS
 from kshim.spark.rows import OFFSET
 from schemas.internal_topics.group_metadata_log import (
@@ -298,6 +300,21 @@ def test_lag_on_the_command_line(story: Story) -> None:
         [GROUP, TOPIC, "0", "40", "50", "10"],
         [IDLE, TOPIC, "0", "50", "50", "0"],
     ]
+
+
+def test_one_group_on_the_command_line(story: Story) -> None:
+    done = kshim("lag", "--bootstrap", story.server.bootstrap, "--group", IDLE)
+    assert [line.split()[0] for line in done.stdout.splitlines()[1:]] == [IDLE]
+
+
+def test_the_console_says_that_there_are_more_rows(
+    spark: SparkSession, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert len(_first(spark.range(1000))) == 1000
+    assert capsys.readouterr().err == ""
+    assert len(_first(spark.range(1001))) == 1000
+    said = "only the first 1,000 rows are shown: --group shows fewer, --out parquet:DIR writes all"
+    assert said in capsys.readouterr().err
 
 
 def test_nobody_there_on_the_command_line() -> None:

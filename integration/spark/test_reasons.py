@@ -12,8 +12,8 @@ from pyspark.sql import DataFrame, SparkSession
 from integration.support.clients import Admin, new_producer
 from integration.support.server import Server
 from kshim.spark import flapping
+from kshim.spark.generations import CLIENTS
 from kshim.spark.reasons import REASON, REBALANCES_TOPIC, decode_reasons, read_reasons, with_reasons
-from kshim.spark.rebalancing import CLIENTS
 
 T = 1_700_000_000_000
 MEMBER = {"member_id": "till-1-uuid", "client_id": "till-1", "host": "/10.0.0.1", "instance_id": None}

@@ -14,8 +14,9 @@ from pyspark.sql import functions as fn
 
 Position: TypeAlias = Column | int
 
-LARGEST_UVARINT = 1 << 14
-"""Two bytes hold any smaller value. Longer texts are not read; Kafka accepts at most 4096 bytes of metadata.
+SHORT, LONG = 2, 3
+"""Most bytes of a uvarint that is read: values up to 16,383, and up to 2,097,151. Kafka accepts at most 4096
+bytes of metadata in a commit, so SHORT is enough for it.
 """
 
 
@@ -27,6 +28,10 @@ def let(value: Column, use: Callable[[Column], Column]) -> Column:
 def _digits(data: Column, at: Position, size: int, to_base: int) -> Column:
     start = fn.lit(at) if isinstance(at, int) else at
     return fn.conv(fn.hex(data.substr((start + 1).cast("int"), fn.lit(size))), 16, to_base).cast("long")
+
+
+def int8(data: Column, at: Position) -> Column:
+    return fn.shiftright(fn.shiftleft(_digits(data, at, 1, 10), 56), 56).cast("int")
 
 
 def int16(data: Column, at: Position) -> Column:
@@ -51,9 +56,19 @@ def raw(data: Column, at: Position, size: Column) -> Column:
     return data.substr((start + 1).cast("int"), size.cast("int"))
 
 
-def uvarint(data: Column, at: Position) -> tuple[Column, Column]:
-    """The value, and the number of bytes it takes. A value of LARGEST_UVARINT or more is null."""
-    first, second = (_digits(data, at + index, 1, 10).cast("int") for index in range(2))
-    is_short = first < 0x80
-    long = fn.when(second < 0x80, first - 0x80 + second * 0x80)
-    return fn.when(is_short, first).otherwise(long), fn.when(is_short, 1).otherwise(2)
+def uuid_text(data: Column, at: Position) -> Column:
+    """The 16 bytes of a UUID in Kafka's text form."""
+    return fn.translate(fn.base64(raw(data, at, fn.lit(16))), "+/", "-_").substr(1, 22)
+
+
+def uvarint(data: Column, at: Position, most_bytes: int = SHORT) -> tuple[Column, Column]:
+    """The value, and the number of bytes it takes. The value is null if it takes more than `most_bytes`."""
+    bytes_ = [_digits(data, at + index, 1, 10).cast("int") for index in range(most_bytes)]
+    value: Column = fn.lit(None).cast("int")
+    size: Column = fn.lit(most_bytes)
+    for count in range(most_bytes, 0, -1):
+        ends = bytes_[count - 1] < 0x80
+        digits = [bytes_[index] % 0x80 * 0x80**index for index in range(count)]
+        value = fn.when(ends, sum(digits[1:], digits[0])).otherwise(value)
+        size = fn.when(ends, count).otherwise(size)
+    return value, size

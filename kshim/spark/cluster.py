@@ -5,10 +5,12 @@ All results grow with the number of partitions and groups, never with the number
 
 from __future__ import annotations
 
+import base64
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from typing import NamedTuple
+from uuid import UUID
 
 from kafka import KafkaAdminClient, KafkaConsumer, TopicPartition
 from kafka.errors import KafkaError
@@ -74,6 +76,20 @@ def partition_count(bootstrap: str, topic: str) -> int:
     """
     with _kafka_errors(bootstrap), _consumer(bootstrap) as consumer:
         return len(consumer.partitions_for_topic(topic) or ())
+
+
+def topic_names(bootstrap: str) -> dict[str, str]:
+    """The names of all topics by their ids, which are in Kafka's text form.
+
+    Raises PipelineError if no server answers.
+    """
+    with _kafka_errors(bootstrap), _admin(bootstrap) as admin:
+        topics = admin.describe_topics()
+    return {_id_text(topic["topic_id"]): topic["name"] for topic in topics if topic.get("topic_id")}
+
+
+def _id_text(topic_id: UUID | str) -> str:
+    return base64.urlsafe_b64encode(UUID(str(topic_id)).bytes).decode()[:22]
 
 
 def record_count(bootstrap: str, topic: str) -> int:

@@ -1,43 +1,58 @@
 """The coordinator's log as typed rows: `decode` returns one for each record of `__consumer_offsets`.
 
-The layouts repeat those of `schemas.internal_topics.group_metadata_log` as column expressions; tests check
-that both are equal. The row of a record of another kind, of an unknown version or with damaged bytes has the
-record's bytes, and `error` says why.
+The layouts repeat those of `schemas.internal_topics` as column expressions; tests check that both are equal.
+`consumer_rows` has those of consumer groups. The row of a record of another kind, of an unknown version or
+with damaged bytes has the record's bytes, and `error` says why.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import reduce
+from operator import or_
 from typing import TypeAlias
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as fn
 
-from kshim.spark.binary import int16, int32, int64, let, raw, text, uvarint
+from kshim.spark.binary import int16, int32, int64, let, raw, text, uuid_text, uvarint
+from kshim.spark.consumer_rows import BEGINNINGS, CURRENT, EPOCH, KINDS, MEMBER
+from kshim.spark.flexible import after_tags, beginning_of, up_to
 
 OFFSET, GROUP, OTHER = "offset", "group", "other"
 
-_OF_A_VALUE = {OFFSET: "offset", GROUP: "generation"}
+HISTORY = GROUP, EPOCH, MEMBER
+"""The kinds that show when groups rebalanced, and which members they had."""
+MEMBERS = MEMBER, CURRENT
+"""The kinds that show which partitions the members of consumer groups have."""
+
+_OF_A_VALUE = {OFFSET: "offset", GROUP: "generation", **{name: name for name in BEGINNINGS}}
 """For each kind, a column that is never null if the value was decoded."""
 
-LAST_VERSION = 4  # of both values
+LAST_VERSION = 4  # of offsets and classic groups
 FLEXIBLE = 4
 
 Layout: TypeAlias = tuple[tuple[str, int, int], ...]
 
 
-def decode(log: DataFrame, only: str | None = None) -> DataFrame:
+def decode(log: DataFrame, *only: str) -> DataFrame:
     """Typed rows from the columns of Spark's Kafka source: key, value, partition, offset, timestamp.
 
-    only: OFFSET or GROUP, for only the rows of this kind and their columns, without error, key and value.
-    Spark plans such a query seconds faster.
+    only: kinds, for only their rows and columns, without error, key and value. Spark plans such a query
+    seconds faster. Without any, the values of "offset", "group", "epoch" and "member" are decoded.
 
-    kind: "offset" (a commit), "group" (a group's state after a rebalance), or "other".
-    tombstone: true if the value is null: the commit or group that the key names was deleted.
-    error: why the record was not decoded. If it was decoded, `error`, `key` and `value` are null.
+    kind: "offset" (a commit), "group" (a classic group's state after a rebalance), one of those of consumer
+    groups, or "other". The kinds of consumer groups are, by the number in the key: 3 "epoch", 4 "topics",
+    5 "member", 6 "target_epoch", 7 "target", 8 "current", 16 "regex". Of the values of "epoch", "member" and
+    "current" the beginning is decoded, up to the last field that is in the struct of the kind's name; of the
+    values of the other four, nothing. member_id is from the keys of 5, 7 and 8, expression from that of 16.
+    tombstone: true if the value is null: what the key names was deleted.
+    error: why the record could not be decoded. If it was, or was not to be, `error`, `key` and `value` are
+    null.
     log_partition, log_offset, log_time: the record's position in the log, and its timestamp. A group's
     history is ordered by (log_partition, log_offset), not by any timestamp.
     """
+    kinds = only or (OFFSET, *HISTORY)
     rows = log.select(
         "key",
         "value",
@@ -47,46 +62,59 @@ def decode(log: DataFrame, only: str | None = None) -> DataFrame:
         int16(fn.col("key"), 0).alias("key_kind"),
         int16(fn.col("value"), 0).alias("version"),
     ).transform(_keys)
-    if only is not None:
-        rows = rows.where(fn.col("kind") == only)
-    if only != GROUP:
+    if only:
+        rows = rows.where(fn.col("kind").isin(*only))
+    if OFFSET in kinds:
         rows = rows.transform(_offsets)
-    if only != OFFSET:
+    if GROUP in kinds:
         rows = rows.transform(_groups)
-    return _flat(rows, only)
+    rows = rows.withColumns({name: _consumer_value(name) for name in BEGINNINGS if name in kinds})
+    return _flat(rows, kinds, has_errors=not only)
 
 
-def sound(rows: DataFrame, kind: str) -> DataFrame:
-    """The decoded rows of one kind that have no error.
+def sound(rows: DataFrame, *kinds: str) -> DataFrame:
+    """The decoded rows of these kinds that have no error.
 
     Spark pushes a filter down to the source together with the expressions of its columns, and computes these
     expressions a second time later. For the filter by `kind` that is cheap, and saves decoding other records.
     The other filter must not be pushed down, so it refers to `held`, a nondeterministic column.
     """
-    held = rows.where(fn.col("kind") == kind).withColumn("held", fn.spark_partition_id())
-    is_sound = fn.col("tombstone") | fn.col(_OF_A_VALUE[kind]).isNotNull()
-    return held.where(is_sound & (fn.col("held") >= 0)).drop("held")
+    held = rows.where(fn.col("kind").isin(*kinds)).withColumn("held", fn.spark_partition_id())
+    has_value = reduce(or_, [fn.col(_OF_A_VALUE[kind]).isNotNull() for kind in kinds])
+    return held.where((fn.col("tombstone") | has_value) & (fn.col("held") >= 0)).drop("held")
 
 
 def _keys(rows: DataFrame) -> DataFrame:
-    """Add kind, group, topic and partition. Each step is a projection that later steps share."""
-    key, group_size = fn.col("key"), fn.col("group_size")
-    is_offset = fn.col("key_kind").isin(0, 1)
-    topic_size, end = fn.col("topic_size"), fn.col("key_end")
+    """Add kind, group, topic, partition, member_id and expression. Each step is a projection that later steps
+    share.
+    """
+    key, key_kind, group_size = fn.col("key"), fn.col("key_kind"), fn.col("group_size")
+    is_offset = key_kind.isin(0, 1)
+    has_second = is_offset | key_kind.isin([kind.number for kind in KINDS.values() if kind.second])
+    second_size, end = fn.col("second_size"), fn.col("key_end")
     sized = rows.withColumn("group_size", int16(key, 2))
-    ended = sized.withColumn("topic_size", fn.when(is_offset, int16(key, group_size + 4))).withColumn(
-        "key_end", fn.when(is_offset, group_size + topic_size + 10).otherwise(group_size + 4)
+    sized = sized.withColumn("second_size", fn.when(has_second, int16(key, group_size + 4)))
+    behind = group_size + 4 + fn.when(has_second, second_size + 2).otherwise(0)
+    ended = sized.withColumn("key_end", behind + fn.when(is_offset, 4).otherwise(0))
+    is_whole = (
+        (group_size >= 0) & (~has_second | (second_size >= 0)) & (fn.octet_length(key) == fn.col("key_end"))
     )
-    whole = (group_size >= 0) & (fn.octet_length(key) == end)
-    kind = fn.when(is_offset & (topic_size >= 0) & whole, OFFSET).when(
-        (fn.col("key_kind") == 2) & whole, GROUP
-    )
-    is_known = fn.col("kind") != OTHER
-    return ended.withColumn("kind", fn.coalesce(kind, fn.lit(OTHER))).withColumns(
+    names = fn.when(is_offset, OFFSET).when(key_kind == 2, GROUP)
+    for name, kind in KINDS.items():
+        names = names.when(key_kind == kind.number, name)
+    named = ended.withColumn("kind", fn.coalesce(fn.when(is_whole, names), fn.lit(OTHER)))
+    second = text(key, group_size + 6, second_size)
+
+    def of(column: str) -> Column:
+        return fn.col("kind").isin([name for name, kind in KINDS.items() if kind.second == column])
+
+    return named.withColumns(
         {
-            "group": fn.when(is_known, text(key, 4, group_size)),
-            "topic": fn.when(fn.col("kind") == OFFSET, text(key, group_size + 6, topic_size)),
+            "group": fn.when(fn.col("kind") != OTHER, text(key, 4, group_size)),
+            "topic": fn.when(fn.col("kind") == OFFSET, second),
             "partition": fn.when(fn.col("kind") == OFFSET, int32(key, end - 4)),
+            "member_id": fn.when(of("member_id"), second),
+            "expression": fn.when(of("expression"), second),
         }
     )
 
@@ -132,42 +160,53 @@ def _groups(rows: DataFrame) -> DataFrame:
     return rows.withColumn("state", state)
 
 
+def _consumer_value(kind: str) -> Column:
+    """The decoded value of a record of consumer groups, null for records of other kinds."""
+    decoded = beginning_of(BEGINNINGS[kind], fn.col("value"))
+    return fn.when((fn.col("kind") == kind) & (fn.col("version") == 0), decoded)
+
+
 _OF_OFFSETS = ("topic", "partition", "offset", "leader_epoch", "metadata", "commit_time")
 _RARELY = ("topic_id", "expire_time")
 _OF_GROUPS = ("protocol_type", "generation", "protocol", "leader", "members")
 _PLACE = ("log_partition", "log_offset", "log_time")
 
 
-def _flat(rows: DataFrame, only: str | None) -> DataFrame:
+def _flat(rows: DataFrame, kinds: Sequence[str], *, has_errors: bool) -> DataFrame:
     tombstone = fn.col("value").isNull()
-    of_group = (
-        *(f"state.{name}" for name in _OF_GROUPS),
-        fn.timestamp_millis("state.state_time_ms").alias("state_time"),
-    )
-    common = tombstone.alias("tombstone"), *_PLACE
-    if only == OFFSET:
-        return rows.select("kind", "group", *_OF_OFFSETS, *common)
-    if only == GROUP:
-        return rows.select("kind", "group", *of_group, *common)
-    unread = ~tombstone & ~fn.col("is_commit") & fn.col("state").isNull()
+    columns: list[Column | str] = ["kind", "group"]
+    if OFFSET in kinds:
+        columns += _OF_OFFSETS + (_RARELY if has_errors else ())
+    if GROUP in kinds:
+        columns += [f"state.{name}" for name in _OF_GROUPS]
+        columns.append(fn.timestamp_millis("state.state_time_ms").alias("state_time"))
+    of_consumers = [name for name in BEGINNINGS if name in kinds]
+    named = KINDS if has_errors else of_consumers
+    columns += dict.fromkeys(KINDS[name].second for name in named if KINDS[name].second)
+    columns += [*of_consumers, tombstone.alias("tombstone"), *_PLACE]
+    if not has_errors:
+        return rows.select(*columns)
+    has_value = reduce(or_, [fn.col(name).isNotNull() for name in of_consumers])
+    unread = ~tombstone & ~fn.col("is_commit") & fn.col("state").isNull() & ~has_value
+    unread &= fn.col("kind").isin(*kinds)
     error = fn.when(fn.col("kind") == OTHER, _why_no_key()).when(unread, _why_no_value())
     kept = (fn.when(fn.col("error").isNotNull(), fn.col(name)).alias(name) for name in ("key", "value"))
-    checked = rows.withColumn("error", error)
-    return checked.select("kind", "group", *_OF_OFFSETS, *_RARELY, *of_group, *common, "error", *kept)
+    return rows.withColumn("error", error).select(*columns, "error", *kept)
 
 
 def _why_no_key() -> Column:
     key, kind = fn.col("key"), fn.col("key_kind")
     return (
         fn.when(key.isNull() | (fn.octet_length(key) < 2), "no key")
-        .when(kind.isin(0, 1, 2), "a damaged key")
+        .when(kind.isin(0, 1, 2, *(it.number for it in KINDS.values())), "a damaged key")
         .otherwise(fn.format_string("a key of kind %d", kind))
     )
 
 
 def _why_no_value() -> Column:
     version = fn.col("version")
-    is_unknown = (fn.octet_length("value") >= 2) & ~version.between(0, LAST_VERSION)
+    last = fn.when(fn.col("kind").isin(OFFSET, GROUP), LAST_VERSION).otherwise(0)
+    is_unknown = (fn.octet_length("value") >= 2) & ~version.between(0, last)
     return fn.when(is_unknown, fn.format_string("a value of version %d", version)).otherwise(
         "a damaged value"
     )
@@ -190,32 +229,8 @@ def _is_tagged(data: Column) -> Column:
 
 def _topic_id(data: Column) -> Column:
     is_first = raw(data, 1, fn.lit(2)) == fn.lit(_TOPIC_ID[1:])
-    coded = fn.translate(fn.base64(raw(data, 3, fn.lit(16))), "+/", "-_")
-    return fn.when(is_first & (coded != fn.lit("A" * 22 + "==")), coded.substr(1, 22))
-
-
-def after_tags(data: Column, at: Column) -> Column:
-    """The position after the tagged fields at `at`; null if the bytes there are not tagged fields."""
-
-    def skip(position: Column) -> Column:
-        _, tag_bytes = uvarint(data, position)
-        return let(position + tag_bytes, behind)
-
-    def behind(position: Column) -> Column:
-        size, size_bytes = uvarint(data, position)
-        return (position + size_bytes + size).cast("int")
-
-    count, count_bytes = uvarint(data, at)
-    first = (at + count_bytes).cast("int")
-    tags = fn.when(count * 2 <= fn.octet_length(data) - first, count)  # a field takes at least two bytes
-    return fn.when(count == 0, first).otherwise(
-        fn.aggregate(_up_to(tags), first, lambda position, _: skip(position))
-    )
-
-
-def _up_to(count: Column) -> Column:
-    """[1, …, count]; [] for 0, null for null."""
-    return fn.when(count == 0, fn.array().cast("array<int>")).when(count > 0, fn.sequence(fn.lit(1), count))
+    coded = uuid_text(data, 3)
+    return fn.when(is_first & (coded != fn.lit("A" * 22)), coded)
 
 
 # ---- the value of a group
@@ -242,7 +257,7 @@ _MEMBER = (
     ("assignment", _BYTES, 0),
     ("tags", _TAGS, FLEXIBLE),
 )
-MEMBER = (
+_CLASSIC_MEMBER = (
     "struct<member_id:string,group_instance_id:string,client_id:string,client_host:string,"
     "rebalance_timeout_ms:int,session_timeout_ms:int,subscription:binary,assignment:binary>"
 )
@@ -260,7 +275,7 @@ _READ: dict[int, Callable[[Column], Column]] = {
 def group_value(value: Column, version: Column) -> Column:
     """A group's state after a rebalance; null if the bytes are not a valid value.
 
-    struct<protocol_type, generation, protocol, leader, state_time_ms, members: array<MEMBER>>; fields that
+    struct<protocol_type, generation, protocol, leader, state_time_ms, members: an array>; fields that
     the version lacks are null.
     """
 
@@ -277,7 +292,7 @@ def group_value(value: Column, version: Column) -> Column:
 
 
 def _members(data: Column, at: Column, version: Column) -> Column:
-    """struct<at, read: array<MEMBER>>: the position after the members, and the members.
+    """struct<at, read: array>: the position after the members, and the members.
 
     at: the position of the number of members.
     """
@@ -286,16 +301,18 @@ def _members(data: Column, at: Column, version: Column) -> Column:
     count = fn.when(flexible, compact - 1).otherwise(int32(data, at))
     start = at + fn.when(flexible, compact_bytes).otherwise(4)
     fitting = fn.when(count * _LEAST_MEMBER_BYTES <= fn.octet_length(data) - start, count)
-    none = fn.struct(start.cast("int").alias("at"), fn.array().cast(f"array<{MEMBER}>").alias("read"))
+    none = fn.struct(
+        start.cast("int").alias("at"), fn.array().cast(f"array<{_CLASSIC_MEMBER}>").alias("read")
+    )
 
     def add(so_far: Column, _: Column) -> Column:
         return let(_fields(data, so_far["at"], version, _MEMBER), lambda it: with_member(so_far, it))
 
     def with_member(so_far: Column, member: Column) -> Column:
-        one = fn.struct(*_values(member["fields"], _MEMBER)).cast(MEMBER)
+        one = fn.struct(*_values(member["fields"], _MEMBER)).cast(_CLASSIC_MEMBER)
         return fn.struct(member["at"], fn.concat(so_far["read"], fn.array(one)).alias("read"))
 
-    return fn.aggregate(_up_to(fitting), none, add)
+    return fn.aggregate(up_to(fitting), none, add)
 
 
 def _values(fields: Column, layout: Layout) -> list[Column]:

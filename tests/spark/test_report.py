@@ -9,7 +9,17 @@ import pytest
 
 from kshim.spark.report.page import html
 from kshim.spark.report.plots import HEIGHT, area, bars
-from kshim.spark.report.values import Asked, Behind, Flapping, Group, Mark, Rebalance, Report, Steps
+from kshim.spark.report.values import (
+    Asked,
+    Behind,
+    Flapping,
+    Group,
+    Mark,
+    Rebalance,
+    Report,
+    Steps,
+    Unrevoked,
+)
 
 VOID = {"meta", "br", "link", "img"}
 T = 1_700_000_000_000
@@ -79,6 +89,7 @@ def report(**fields: object) -> Report:
         group_count=1,
         groups=(group,),
         behind=(behind("billing"),),
+        unrevoked=(),
         flapping=(),
         latest=(rebalance(),),
         causes=(("a member joined", 3),),
@@ -109,6 +120,7 @@ def test_what_needs_attention() -> None:
                     behind("stands", stuck_seconds=60.0, partition=7),
                     behind("ahead", lag=0, offset=60, beyond_end=True),
                 ),
+                unrevoked=(Unrevoked("waits", "till-3@10.0.0.3", 90.0, 300_000, ("orders-1", "orders-2")),),
                 flapping=(
                     Flapping("flies", T, T + 600_000, 9, "till-2@10.0.0.2", "a member's session expired"),
                 ),
@@ -119,9 +131,26 @@ def test_what_needs_attention() -> None:
         "stands is stuck in orders, partitions 0, 7, for up to 12.0 min, with 20 records to read."
         in page.text
     )
+    assert (
+        "waits waits for till-3@10.0.0.3 to give up orders-1, orders-2, for 1.5 min; "
+        "the group removes it after 5.0 min." in page.text
+    )
     assert "flies is flapping: 9 rebalances from" in page.text
     assert "till-2@10.0.0.2 came or went most often. Most often, a member's session expired." in page.text
     assert "ahead committed offset 60 of orders-0, which ends at 50" in page.text
+
+
+def test_nothing_is_cut_without_a_word() -> None:
+    stuck = tuple(behind("stands", stuck_seconds=720.0, partition=number) for number in range(101))
+    windows = tuple(Flapping(f"flies{number}", T, T + 600_000, 9, None, None) for number in range(101))
+    cut = Page(html(report(behind=stuck, flapping=windows)))
+    assert "More than 100 partitions are stuck; these are the worst. kshim pipeline stuck --out" in cut.text
+    assert "More than 100 windows have too many rebalances" in cut.text
+    assert "More than 100 partitions have committed offsets" in cut.text
+    assert "flies99" in cut.text
+    assert "flies100" not in cut.text
+    whole = Page(html(report(behind=stuck[:100], flapping=windows[:100])))
+    assert "More than" not in whole.text
 
 
 def test_without_causes_it_says_who_came_and_went() -> None:
@@ -146,6 +175,7 @@ def hostile_reports() -> Iterator[Report]:
     yield report(bootstrap=HOSTILE)
     yield report(groups=(Group(HOSTILE, {0: 1}, {0: 1}, [Mark(0, HOSTILE, 1)._replace(kind="other")]),))
     yield report(behind=(behind(HOSTILE, topic=HOSTILE, stuck_seconds=1.0, beyond_end=True),))
+    yield report(unrevoked=(Unrevoked(HOSTILE, HOSTILE, 1, 1, (HOSTILE,)),))
     yield report(flapping=(Flapping(HOSTILE, T, T, 1, HOSTILE, HOSTILE),), asked=Asked(1, HOSTILE, 1))
     yield report(
         latest=(rebalance(group=HOSTILE, cause=HOSTILE, caused_by=HOSTILE, reason=HOSTILE, story=(HOSTILE,)),)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as fn
 
-from kshim.spark.cluster import end_offsets, oldest_record_ms
+from kshim.spark.cluster import end_offsets, oldest_record_ms, topic_names
 from kshim.spark.commits import OF, group_lag, stuck_seconds
+from kshim.spark.holding import holding, unrevoked
 from kshim.spark.reasons import read_reasons, with_reasons
 from kshim.spark.rebalancing import flapping, rebalances
 from kshim.spark.report.history import (
@@ -21,14 +22,26 @@ from kshim.spark.report.history import (
     read_ends_by_step,
     rebalances_by_step,
 )
-from kshim.spark.report.values import Asked, Behind, Flapping, Group, Mark, Rebalance, Report, Steps
-from kshim.spark.rows import GROUP, OFFSET, decode
+from kshim.spark.report.values import (
+    MOST_ROWS,
+    Asked,
+    Behind,
+    Flapping,
+    Group,
+    Mark,
+    Rebalance,
+    Report,
+    Steps,
+    Unrevoked,
+)
+from kshim.spark.rows import HISTORY, MEMBERS, OFFSET, decode
 from kshim.spark.source import END_OFFSETS, read_offsets_log, waiting_seconds
 from kshim.spark.values import frame_of
 
 STEPS = 120
 MOST_GROUPS = 24
-MOST_ROWS = 100
+COLLECTED = MOST_ROWS + 1
+"""One row more than a table shows, so that the page can say that there are more."""
 
 ShowStep = Callable[[str], None]
 
@@ -40,10 +53,12 @@ def gather(
     asked: Asked,
     last_s: float | None,
     show_step: ShowStep = lambda _: None,
+    only: Sequence[str] = (),
 ) -> Report:
     """Make the report on all groups at `bootstrap`, for the whole log or for the last `last_s` seconds.
 
-    topic: the coordinator's log. show_step: called with a text about the present step. Raises PipelineError.
+    topic: the coordinator's log. show_step: called with a text about the present step. only: the groups to
+    report on; empty for all. Raises PipelineError.
     """
     now_ms = int(time.time() * 1000)
     show_step(f"reading {topic} of {bootstrap}")
@@ -51,7 +66,7 @@ def gather(
     oldest_ms = oldest_record_ms(bootstrap, topic) or now_ms - 1000
     began_ms = oldest_ms if last_s is None else max(oldest_ms, now_ms - round(last_s * 1000))
     steps = Steps(began_ms, max(now_ms, began_ms + STEPS), STEPS)
-    by_step = commits_by_step(decode(log, OFFSET), steps).cache()
+    by_step = commits_by_step(_of_groups(decode(log, OFFSET), only), steps).cache()
     show_step("commits: counting and sorting them")
     totals = by_step.groupBy("group").agg(fn.sum("commits").alias("commits")).cache()
     counted = totals.agg(fn.count("*").alias("groups"), fn.sum("commits").alias("commits")).collect()[0]
@@ -62,7 +77,7 @@ def gather(
     show_step("rebalances: when, and why")
     known = read_reasons(spark, bootstrap)
     began = fn.unix_millis("began") >= began_ms
-    begun = rebalances(decode(log, GROUP)).where(began)
+    begun = rebalances(_of_groups(decode(log, *HISTORY), only)).where(began)
     found = with_reasons(begun, known).withColumn("kind", kind()).cache()
     marks = rebalances_by_step(found, steps).cache()
     names = _names(totals, lag, marks)
@@ -76,10 +91,15 @@ def gather(
         group_count=counted.groups,
         groups=_groups(names, lag, commit_counts(by_step), marks),
         behind=behind,
+        unrevoked=_unrevoked(_of_groups(decode(log, *MEMBERS), only), bootstrap, asked),
         flapping=_flapping(found, asked),
         latest=_latest(found),
         causes=_causes(found) if known is not None else (),
     )
+
+
+def _of_groups(rows: DataFrame, only: Sequence[str]) -> DataFrame:
+    return rows.where(fn.col("group").isin(*only)) if only else rows
 
 
 def _names(totals: DataFrame, lag: DataFrame, marks: DataFrame) -> list[str]:
@@ -122,7 +142,7 @@ def _behind(
     is_stuck = (fn.col("lag") > 0) & (stuck_seconds() >= stuck_for_s)
     ranked = lag.withColumn("stuck_seconds", fn.when(is_stuck, stuck_seconds()))
     order = fn.desc_nulls_last("stuck_seconds"), fn.desc_nulls_last("lag"), *OF
-    rows = ranked.orderBy(*order).limit(MOST_ROWS).collect()
+    rows = ranked.orderBy(*order).limit(COLLECTED).collect()
     seconds = waiting_seconds(bootstrap, rows)
     fields = [
         {name: row[name] for name in Behind._fields} | {"lag_seconds": waited}
@@ -131,12 +151,21 @@ def _behind(
     return tuple(Behind(**each) for each in fields), topics
 
 
+def _unrevoked(rows: DataFrame, bootstrap: str, asked: Asked) -> tuple[Unrevoked, ...]:
+    members = unrevoked(holding(rows), asked.stuck_for_s, topic_names(bootstrap))
+    longest = members.orderBy(fn.desc("waiting_seconds"), "group").limit(COLLECTED).collect()
+    return tuple(
+        Unrevoked(row.group, _client(row), row.waiting_seconds, row.rebalance_timeout_ms, tuple(row.revoking))
+        for row in longest
+    )
+
+
 def _flapping(found: DataFrame, asked: Asked) -> tuple[Flapping, ...]:
     rows = flapping(found, asked.within, asked.at_least).orderBy(fn.desc("rebalances"), "group")
     bounds = (fn.unix_millis(f"window.{end}").alias(end) for end in ("start", "end"))
     return tuple(
         Flapping(row.group, row.start, row.end, row.rebalances, _client(row), row.cause)
-        for row in rows.select("*", *bounds).limit(MOST_ROWS).collect()
+        for row in rows.select("*", *bounds).limit(COLLECTED).collect()
     )
 
 

@@ -9,7 +9,17 @@ from importlib.resources import files
 from typing import Final
 
 from kshim.spark.report.plots import area, bars, plot, ticks
-from kshim.spark.report.values import KINDS, Behind, Flapping, Group, Mark, Rebalance, Report
+from kshim.spark.report.values import (
+    KINDS,
+    MOST_ROWS,
+    Behind,
+    Flapping,
+    Group,
+    Mark,
+    Rebalance,
+    Report,
+    Unrevoked,
+)
 
 DAY_MS: Final = 24 * 3600 * 1000
 _LEGEND: Final = {
@@ -61,9 +71,17 @@ def _head(title: str, report: Report) -> str:
 
 def _attention(report: Report) -> str:
     worst: dict[str, Flapping] = {}
-    for row in report.flapping:
+    for row in report.flapping[:MOST_ROWS]:
         worst.setdefault(row.group, row)
-    found = [*_stuck(report.stuck), *map(_flapping, worst.values()), *_beyond(report.behind)]
+    found = [
+        *_stuck(report.stuck[:MOST_ROWS]),
+        *_more(report.stuck, "partitions are stuck", "stuck"),
+        *map(_unrevoked, report.unrevoked[:MOST_ROWS]),
+        *_more(report.unrevoked, "members do not give up partitions", "unrevoked"),
+        *map(_flapping, worst.values()),
+        *_more(report.flapping, "windows have too many rebalances", "flapping"),
+        *_beyond(report.behind),
+    ]
     asked = report.asked
     meant = (
         f"Stuck: records to read, and no progress for {_lasting(asked.stuck_for_s * 1000)} or longer. "
@@ -74,6 +92,16 @@ def _attention(report: Report) -> str:
     else:
         body = f'<ul class="attention">{"".join(f"<li>{line}</li>" for line in found)}</ul>'
     return f'<h2>What needs attention</h2>\n{body}\n<p class="quiet">{meant}</p>'
+
+
+def _more(rows: Sequence[object], what: str, question: str) -> list[str]:
+    """A line if there are more rows than the page shows."""
+    if len(rows) <= MOST_ROWS:
+        return []
+    return [
+        f"More than {MOST_ROWS} {what}; these are the worst. "
+        f"<code>kshim pipeline {question} --out parquet:DIR</code> writes all."
+    ]
 
 
 def _stuck(rows: Sequence[Behind]) -> list[str]:
@@ -91,6 +119,15 @@ def _stuck_in(group: str, topic: str, rows: Sequence[Behind]) -> str:
         f"partition{'s' if len(rows) > 1 else ''} {partitions}, for {'up to ' if len(rows) > 1 else ''}"
         f"{_lasting(max(row.stuck_seconds or 0 for row in rows) * 1000)}, with "
         f"{_count(sum(row.lag or 0 for row in rows), 'record')} to read."
+    )
+
+
+def _unrevoked(row: Unrevoked) -> str:
+    """A line about a member that holds a rebalance up."""
+    return (
+        f'<b>{escape(row.group)}</b> <span class="wrong">waits</span> for {escape(row.client or "-")} '
+        f"to give up {escape(', '.join(row.partitions))}, for {_lasting(row.waiting_seconds * 1000)}; "
+        f"the group removes it after {_lasting(row.rebalance_timeout_ms)}."
     )
 
 
@@ -276,9 +313,12 @@ def _lag(report: Report) -> str:
             *("-" if number is None else f"{number:,}" for number in (row.end_offset, row.lag)),
             *("-" if s is None else _lasting(s * 1000) for s in (row.lag_seconds, row.stuck_seconds)),
         ]
-        for row in report.behind
+        for row in report.behind[:MOST_ROWS]
     ]
-    return f"<h2>Lag when this was written</h2>\n{_table(titles, rows)}"
+    more = "".join(
+        f"<p>{line}</p>" for line in _more(report.behind, "partitions have committed offsets", "lag")
+    )
+    return f"<h2>Lag when this was written</h2>\n{_table(titles, rows)}{more}"
 
 
 # ---- words

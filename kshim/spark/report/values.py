@@ -8,6 +8,9 @@ from typing import Final, NamedTuple
 KINDS: Final = ("joined", "left", "lost", "topic", "other")
 """The kinds of rebalances. lost: a member's session expired. topic: a topic changed."""
 
+MOST_ROWS: Final = 100
+"""The most rows of a table of the page, which says so if there are more."""
+
 
 class Steps(NamedTuple):
     """A span of time in `number` equal steps. Times in ms."""
@@ -80,6 +83,17 @@ class Behind(NamedTuple):
     """How long the offset has not changed, if that is long enough to be stuck; else None."""
 
 
+class Unrevoked(NamedTuple):
+    """A member of a consumer group that has not given up partitions for too long."""
+
+    group: str
+    client: str | None
+    waiting_seconds: float
+    rebalance_timeout_ms: int
+    partitions: tuple[str, ...]
+    """As TOPIC-PARTITION."""
+
+
 class Flapping(NamedTuple):
     """A group that rebalanced too often within one window of time."""
 
@@ -115,9 +129,15 @@ class Report:
     groups: tuple[Group, ...]
     """The groups with the most lag or rebalances, at most as many as the page can show."""
     behind: tuple[Behind, ...]
-    """The partitions with the most lag."""
+    """The partitions with the most lag, stuck ones first; one more than MOST_ROWS if there are more."""
+    unrevoked: tuple[Unrevoked, ...]
+    """Members that do not give up partitions, the longest wait first; one more than MOST_ROWS if there are
+    more.
+    """
     flapping: tuple[Flapping, ...]
-    """Flapping groups, the worst first. A group may have several entries, for different windows."""
+    """Flapping groups, the worst first; one more than MOST_ROWS if there are more. A group may have several
+    entries, for different windows.
+    """
     latest: tuple[Rebalance, ...]
     """The latest rebalances, newest first."""
     causes: tuple[tuple[str, int], ...]
