@@ -14,8 +14,11 @@ import subprocess
 import sys
 import time
 import uuid
+from collections.abc import Mapping
 from pathlib import Path
+from typing import NoReturn
 
+from integration.apache_kafka import zookeeper
 from integration.apache_kafka.jars import VERSION, fetch_class_path
 from integration.support.toolchain import Missing
 from kshim.testing.ports import RANGE as PORTS
@@ -53,18 +56,23 @@ def free_port(other_than: int = 0) -> int:
     raise SystemExit("no free port")
 
 
-def write_properties(
-    data_dir: Path, listeners: str, node_id: int, controllers: list[int], options: list[str]
-) -> Path:
+def settings_of_node(listeners: str, node_id: int, controllers: list[int]) -> dict[str, object]:
     """controllers: the ports of all nodes' controllers, by node id from 1 on."""
-    path = data_dir / "server.properties"
     controller = controllers[node_id - 1]
     voters = (f"{number}@127.0.0.1:{each}" for number, each in enumerate(controllers, 1))
-    settings = {
+    return {
         **SETTINGS,
         "node.id": node_id,
         "controller.quorum.voters": ",".join(voters),
         "listeners": f"{listeners},CONTROLLER://127.0.0.1:{controller}",
+    }
+
+
+def write_properties(data_dir: Path, listeners: str, own: Mapping[str, object], options: list[str]) -> Path:
+    """own: the settings of this node."""
+    path = data_dir / "server.properties"
+    settings = {
+        **own,
         "advertised.listeners": listeners,
         "log.dirs": str(data_dir / "log"),
         **dict(option.split("=", 1) for option in options),
@@ -97,6 +105,13 @@ def announce(port: int) -> None:
     os._exit(0)
 
 
+def run(port: int, command: list[str]) -> NoReturn:
+    """Become the broker. port: announced once it listens."""
+    announce(port)
+    os.dup2(2, 1)
+    os.execvp(command[0], command)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(prog="integration.apache_kafka")
     parser.add_argument("command", choices=["serve"])
@@ -120,13 +135,16 @@ def main() -> None:
     options.data_dir.mkdir(exist_ok=True)
     first = not (options.data_dir / "log").exists()
     controllers = list(map(int, filter(None, options.controllers.split(",")))) or [free_port(other_than=port)]
-    properties = str(write_properties(options.data_dir, listeners, options.node_id, controllers, options.set))
+    if zookeeper.is_needed(options.version):
+        own = zookeeper.settings(controllers[0], SETTINGS) | {"broker.id": 1, "listeners": listeners}
+        properties = write_properties(options.data_dir, listeners, own, options.set)
+        run(port, [*java, *zookeeper.command(options.data_dir, controllers[0], properties)])
+    own = settings_of_node(listeners, options.node_id, controllers)
+    properties = write_properties(options.data_dir, listeners, own, options.set)
     if first:
-        command = [*java, "kafka.tools.StorageTool", "format", "-t", options.cluster_id, "-c", properties]
-        subprocess.run(command, check=True, stdout=sys.stderr)
-    announce(port)
-    os.dup2(2, 1)
-    os.execvp(java[0], [*java, "kafka.Kafka", properties])
+        command = [*java, "kafka.tools.StorageTool", "format", "-t", options.cluster_id]
+        subprocess.run([*command, "-c", str(properties)], check=True, stdout=sys.stderr)
+    run(port, [*java, "kafka.Kafka", str(properties)])
 
 
 if __name__ == "__main__":

@@ -10,6 +10,10 @@ from integration.apache_kafka import COMMAND
 from integration.apache_kafka.__main__ import new_cluster_id
 from integration.support.ports import Slot
 from integration.support.server import Server
+from kshim.testing.wire import Wire
+from schemas.messages.metadata import MetadataRequest
+
+METADATA = 12
 
 
 class Nodes:
@@ -43,6 +47,22 @@ class Nodes:
     def kill(self) -> None:
         """Kill those that run."""
         _all(Server.kill, self.running())
+
+
+def are_in_sync(node: Server, count: int) -> bool:
+    """True if this node of `count` knows all replicas of all topics to be in sync. The next restart waits for
+    that.
+    """
+    try:
+        with Wire(node.host, node.port) as wire:
+            told = wire.ask(METADATA, MetadataRequest(topics=None))
+    except OSError:
+        return False
+    return len(told.brokers) == count and all(
+        len(partition.isr_nodes) == len(partition.replica_nodes)
+        for topic in told.topics
+        for partition in topic.partitions
+    )
 
 
 def _all(do: Callable[[Server], object], servers: Iterable[Server]) -> None:

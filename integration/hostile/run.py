@@ -31,7 +31,7 @@ RETURN_S = 10.0
 FORGED = "FORGED"
 """The beginning of each line that an attacker tries to write into the server's log."""
 _LOG_LINE = re.compile(
-    rf"\d{{4}}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{{3}} [A-Z]+ +(?!{FORGED})[^\x00-\x1f\x7f-\x9f]*"
+    rf"\d{{4}}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{{3}}Z [A-Z]+ +(?!{FORGED})[^\x00-\x1f\x7f-\x9f]*"
 )
 
 

@@ -13,15 +13,14 @@ from integration.support.awaiting import wait_until
 from schemas.records.batch import NO_TIMESTAMP, Record, encode
 
 PATIENCE_S = 20
-ONE_DAY_MS = "86400000"
 
 
 @difference("D-compaction", apache_kafka="all but the active segment", kshim="many dirty records")
 def what_is_compacted_first(guest: Guest) -> str:
-    """Is it the few records in closed segments, or the many whose lag has not passed yet?"""
+    """Is it the few records in closed segments, or the many in an active one?"""
     compacted: dict[str, Any] = {"cleanup_policy": "compact", "min_cleanable_dirty_ratio": "0.01"}
     guest.create("few", segment_ms="1", **compacted)
-    guest.create("many", min_compaction_lag_ms=ONE_DAY_MS, **compacted)
+    guest.create("many", **compacted)
     for number in range(3):
         guest.produce_batch("few", 0, one(key=b"k", at_ms=AT_MS + 1000 * number))
     for _ in range(6):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from integration.differential.words.admin import New, create_topics, delete_topics
 from integration.differential.words.groups import (
     commit,
     describe,
@@ -18,6 +19,19 @@ from integration.differential.words.history import GROUP, NO_TOPIC, OTHER_TOPIC,
 
 PLACES = ((TOPIC, 0), (TOPIC, 1), (OTHER_TOPIC, 0), (OTHER_TOPIC, 1))
 LONG = "x" * 4096
+OWN_TOPIC = f"{GROUP}-topic"
+NO_ID = ""
+"""The name of no topic; where topics are named by id, the id of zeros."""
+MIXED = (
+    (NO_TOPIC, 0),
+    (TOPIC, 0),
+    (NO_ID, 1),
+    (OTHER_TOPIC, 9),
+    (OWN_TOPIC, 0),
+    (TOPIC, 7),
+    (OTHER_TOPIC, 1),
+)
+"""Places of topics that exist and of some that do not, by turns."""
 
 HISTORIES = [
     History(
@@ -144,6 +158,48 @@ HISTORIES = [
             commit("admin", offsets={("", 0): 1}),
             fetch("admin", ((NO_TOPIC, 0), (TOPIC, 1), (TOPIC, 9))),
             fetch("admin", None),
+        ],
+    ),
+    History(
+        "an unknown topic among others, and one that is deleted and made again",
+        cases=[127, 144],
+        steps=[
+            create_topics("admin", New(OWN_TOPIC, 2), era=4),
+            commit("admin", offsets=dict.fromkeys(MIXED, 1)),
+            fetch("admin", MIXED),
+            delete_topics("admin", OWN_TOPIC, era=5),
+            commit("admin", offsets={(OWN_TOPIC, 0): 2}),
+            commit("admin", offsets=dict.fromkeys(MIXED, 3)),
+            fetch("admin", ((OWN_TOPIC, 0),)),
+            fetch("admin", MIXED),
+            fetch("admin", None),
+            create_topics("admin", New(OWN_TOPIC, 1), era=4),
+            fetch("admin", MIXED),
+            commit("admin", offsets=dict.fromkeys(MIXED, 4)),
+            fetch("admin", None),
+        ],
+    ),
+    History(
+        "unknown topics, asked by members, for groups that do not exist, and for several",
+        cases=[127, 128, 144],
+        steps=[
+            fetch("admin", ((NO_TOPIC, 0),)),
+            fetch("admin", MIXED),
+            fetch("admin", ((NO_TOPIC, 0), (NO_ID, 0)), group=""),
+            stable("alice"),
+            commit("alice", 1, offsets={(NO_TOPIC, 0): 1, (NO_ID, 0): 2}),
+            commit("alice", 7, offsets={(NO_TOPIC, 0): 1}),
+            commit("alice", 7, offsets={(NO_TOPIC, 0): 1, (TOPIC, 0): 2}),
+            commit("alice", 1, id="made-up", offsets={(NO_ID, 0): 1}),
+            commit("alice", 1, offsets=dict.fromkeys(MIXED, 3)),
+            fetch("alice", MIXED, require_stable=True),
+            fetch("alice", ((NO_TOPIC, 0),), member=("made-up", 7)),
+            fetch("alice", ((NO_TOPIC, 0), (TOPIC, 0)), member=("made-up", 7)),
+            fetch(
+                "alice",
+                groups=[(GROUP, MIXED), (GROUP + "-not-there", MIXED), ("", ((NO_TOPIC, 0),))],
+                since=8,
+            ),
         ],
     ),
     History(

@@ -141,6 +141,8 @@ HISTORIES = [
             txn_commit("paul", 1, member="made-up"),
             txn_commit("paul", 0, member=""),
             txn_commit("paul", offsets={(NO_TOPIC, 0): 1, (TOPIC, 9): 2, (TOPIC, 0): 3}),
+            txn_commit("paul", offsets={(NO_TOPIC, 0): 1, (TOPIC, 1): 4, ("", 0): 2, (OTHER_TOPIC, 0): 5}),
+            txn_commit("paul", offsets={("", 0): 1}),
             txn_commit("paul", offsets={}),
             txn_commit("paul", metadata="x" * 4097),
             describe(),

@@ -242,7 +242,7 @@ class History:
         self._log.append((what, theirs))
         verb = what if isinstance(what, str) else what[0] if isinstance(what[0], str) else "heartbeats"
         self.answers[f"{verb}: {theirs[0] if theirs else 'nothing'}"] += 1
-        assert ours == theirs, "\n".join((*map(str, self._log[-12:]), f"kshim: {ours}"))
+        assert ours == theirs, "\n".join((*map(str, self._log[-12:]), f"the second server: {ours}"))
         return theirs
 
     def _some_topics(self, fewest: int) -> tuple[str, ...]:

@@ -382,9 +382,8 @@ class _Player:
         changes = {
             each.name: await self.resolve(getattr(value, each.name)) for each in dataclasses.fields(value)
         }
-        if isinstance(
-            value, (OffsetCommitRequestTopic, OffsetFetchRequestTopics, TxnOffsetCommitRequestTopic)
-        ):
+        of_offsets = (OffsetCommitRequestTopic, OffsetFetchRequestTopics, TxnOffsetCommitRequestTopic)
+        if isinstance(value, of_offsets) and changes["name"]:
             changes["topic_id"] = self.topic_id(changes["name"])
         resolved = dataclasses.replace(value, **changes)
         return resolved.encoded() if isinstance(resolved, Batch) else resolved

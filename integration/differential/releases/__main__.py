@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import contextlib
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from integration import apache_kafka
@@ -19,7 +20,7 @@ from integration.differential.__main__ import run_of
 from integration.differential.invented import AUTHORS, invent
 from integration.differential.playing import pairs
 from integration.differential.playing.run import Outcome, Rule, play_all, summary
-from integration.differential.releases import definitions, served, stories
+from integration.differential.releases import definitions, members, served, stories
 from integration.differential.releases.causes import Found, causes, explained_by
 
 PLAYS = 6
@@ -65,36 +66,49 @@ def play(pair: pairs.Pair, of: str, numbers: Sequence[int], rule: Rule, at_once:
     )
 
 
+@contextlib.contextmanager
+def started(name: str, versions: Sequence[str]) -> Iterator[pairs.Pair]:
+    """Both releases, with the settings of that pair."""
+    old, new = (pairs.Program(each, apache_kafka.COMMAND, ("--version", each)) for each in versions)
+    with tempfile.TemporaryDirectory() as directory:
+        pair = pairs.start(name, Path(directory) / name, (old, new))
+        try:
+            yield pair
+        finally:
+            for server in (pair.apache_kafka, pair.kshim):
+                server.kill()
+
+
+def compare(versions: Sequence[str], options: argparse.Namespace) -> None:
+    old, new = (definitions.definitions(fetch_class_path(version)) for version in versions)
+    heading("Messages", definitions.changes(old, new))
+    numbers = range(options.seed, options.seed + options.histories)
+    with started("plain", versions) as pair:
+        heading("APIs and features", served.changes(*map(served.apis_and_features, pair.targets)))
+        configs = differing_configs(pair)
+        if not options.no_stories:
+            heading("Stories", map(str, causes(stories.told(pair, configs))))
+        rule = explained_by(configs)
+        for of in options.of:
+            if of in AUTHORS:
+                play(pair, of, numbers, rule, options.at_once)
+    if members.SUBJECT in options.of:
+        with started("members", versions) as pair:
+            heading(f"Histories of {members.SUBJECT}", members.played(pair, numbers))
+
+
 def main() -> None:
+    subjects = [*AUTHORS, members.SUBJECT]
     parser = argparse.ArgumentParser(prog="integration.differential.releases", description=__doc__)
     parser.add_argument("old")
     parser.add_argument("new")
-    parser.add_argument(
-        "--of", nargs="*", choices=AUTHORS, default=list(AUTHORS), help="what to invent about"
-    )
+    parser.add_argument("--of", nargs="*", choices=subjects, default=subjects, help="what to invent about")
     parser.add_argument("--no-stories", action="store_true", help="only compare what is invented")
     parser.add_argument("--histories", type=int, default=200, help="how many of each")
     parser.add_argument("--seed", type=int, default=0, help="the seed of the first history")
     parser.add_argument("--at-once", type=int, default=AT_ONCE, help="how many at the same time")
     options = parser.parse_args()
-    versions = options.old, options.new
-    old, new = (definitions.definitions(fetch_class_path(version)) for version in versions)
-    heading("Messages", definitions.changes(old, new))
-    programs = (pairs.Program(version, apache_kafka.COMMAND, ("--version", version)) for version in versions)
-    with tempfile.TemporaryDirectory() as directory:
-        pair = pairs.start("plain", Path(directory) / "plain", (next(programs), next(programs)))
-        try:
-            heading("APIs and features", served.changes(*map(served.apis_and_features, pair.targets)))
-            configs = differing_configs(pair)
-            if not options.no_stories:
-                heading("Stories", map(str, causes(stories.told(pair, configs))))
-            rule = explained_by(configs)
-            for of in options.of:
-                numbers = range(options.seed, options.seed + options.histories)
-                play(pair, of, numbers, rule, options.at_once)
-        finally:
-            for server in (pair.apache_kafka, pair.kshim):
-                server.kill()
+    compare((options.old, options.new), options)
 
 
 if __name__ == "__main__":

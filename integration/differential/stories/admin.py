@@ -34,10 +34,12 @@ PER_SERVER = (
     "listener.security.protocol.map listeners log.dirs min.insync.replicas "
     "offsets.topic.replication.factor process.roles producer.id.expiration.check.interval.ms "
     "share.coordinator.state.topic.min.isr share.coordinator.state.topic.replication.factor super.users "
-    "transaction.state.log.min.isr transaction.state.log.replication.factor upstream.bootstrap.servers "
-    "upstream.groups.group.id upstream.groups.lease.ms upstream.groups.session.timeout.ms "
+    "transaction.state.log.min.isr transaction.state.log.replication.factor "
+    "upstream.advertised.host.pattern upstream.bootstrap.servers "
+    "upstream.drain.timeout.ms upstream.groups.adopt.enable upstream.groups.group.id "
+    "upstream.groups.lease.ms upstream.groups.protocols upstream.groups.session.timeout.ms "
     "upstream.groups.topic upstream.groups.topic.partitions upstream.groups.topic.replication.factor "
-    "upstream.offsets.mirror.enable upstream.start.timeout.ms"
+    "upstream.offsets.mirror.enable upstream.sasl.pass.through.enable upstream.start.timeout.ms"
 ).split()
 # Kafka can change its listeners' security at run time; kshim cannot.
 READ_ONLY_HERE = (

@@ -20,7 +20,7 @@ from schemas.messages.metadata import MetadataRequest, MetadataRequestTopic
 ANNOUNCED_BYTES = 100_000_000
 SENT_BYTES = 20_000_000
 ENDS_OF_LINES = ("\n", "\r", "\r\n", "\v", "\f", "\x1c", "\x85", "\u2028", "\0\n", "\x1b[2K\r", "\x1b[31m\n")
-LINE = f"2026-01-01 00:00:00.000 INFO    {FORGED}"
+LINE = f"2026-01-01 00:00:00.000Z INFO    {FORGED}"
 
 
 def _idle_connections(wire: Wire) -> Sequence[Volley]:

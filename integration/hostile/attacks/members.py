@@ -20,7 +20,7 @@ MEMBERS = 1_000
 GROUPS = 10_000
 EXPRESSIONS = 200
 SEARCHED_AGAIN_S = 10.5
-"""Topics are searched for the matches of a group's expressions at most every 10 s."""
+"""Topics are searched again for the matches of a group's expressions after 10 s at the latest."""
 
 
 def _join(group_id: str, member_id: str, names: Sequence[str] = (TOPIC,), regex: str | None = None) -> bytes:
