@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from kshim.cli.addressed import Address, address_options, opened
 from kshim.cli.faults import fail
 from kshim.cli.tables import print_table
 
@@ -15,12 +16,22 @@ from kshim.cli.tables import print_table
     help="List the APIs that Apache Kafka of that version (4.2 to 4.4) announces and kshim does not serve, "
     "and why.",
 )
-def apis(against: str | None) -> None:
-    """List the APIs that kshim serves, and their versions."""
-    if against is None:
-        _print_served()
-    else:
+@address_options
+def apis(address: Address, against: str | None) -> None:
+    """List the APIs that kshim serves, or the server at an address, and their versions.
+
+    \b
+    Examples:
+      kshim apis
+      kshim apis -b kafka1:9092
+      kshim apis --against 4.4
+    """
+    if against is not None:
         _print_unserved(against)
+    elif address.bootstrap is not None:
+        _print_of_server(address)
+    else:
+        _print_served()
 
 
 def _print_served() -> None:
@@ -31,6 +42,15 @@ def _print_served() -> None:
         for key, versions in sorted(ANNOUNCED.items())
         if key not in REFUSED
     ]
+    print_table(("Key", "API", "Versions"), rows)
+
+
+def _print_of_server(address: Address) -> None:
+    from schemas.api_key import api_title
+
+    with opened(address) as cluster:
+        versions = cluster.any().versions
+    rows = [(str(key), api_title(key), _text(some)) for key, some in sorted(versions.items())]
     print_table(("Key", "API", "Versions"), rows)
 
 

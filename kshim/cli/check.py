@@ -9,9 +9,10 @@ from pathlib import Path
 
 import click
 
-from kshim.check.partition import PartitionCheck
+from kshim.check.apart import walk_apart
+from kshim.check.partition import Checked
 from kshim.check.stored import Damaged, Stored
-from kshim.check.walk import Found, walk
+from kshim.check.walk import Found
 from kshim.cli.lines import print_line
 from kshim.cli.tables import print_table
 from kshim.storage.interfaces import StorageError
@@ -34,8 +35,7 @@ def check(data_dir: Path) -> None:
       kshim check ./kshim-data
     """
     try:
-        with Stored(data_dir) as stored, _progress(stored) as seen:
-            found = walk(stored, seen)
+        found = walk_apart(data_dir, _progress)
     except Damaged as damaged:
         print_line(str(damaged))
         sys.exit(EXIT_DAMAGED)
@@ -65,7 +65,7 @@ def _progress(stored: Stored) -> Iterator[Callable[[int], object]]:
 
 
 def _rows(found: Found) -> list[Sequence[str]]:
-    topics: dict[str, list[PartitionCheck]] = {}
+    topics: dict[str, list[Checked]] = {}
     for partition in found.partitions:
         topics.setdefault(partition.topic, []).append(partition)
     return [

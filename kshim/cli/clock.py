@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from kshim.cli.asking import ask_server, of_running_server
+from kshim.cli.asking import Server, ask_server, of_running_server
 from kshim.cli.durations import duration_ms
 
 if TYPE_CHECKING:
@@ -34,36 +33,36 @@ def clock() -> None:
 
 @clock.command()
 @of_running_server
-def now(path: Path) -> None:
+def now(server: Server) -> None:
     """Show the server's time."""
-    _print(ask_server(path, "clock-now"))
+    _print(ask_server(server, "clock-now"))
 
 
 @clock.command()
 @click.argument("duration", type=duration_ms)
 @click.option("--silent", is_flag=True, help="End the sessions of connected members as well.")
 @of_running_server
-def advance(path: Path, duration: int, silent: bool) -> None:
+def advance(server: Server, duration: int, silent: bool) -> None:
     """Move time ahead by DURATION (90s, 5m, 1h30m, 8d), and wait until everything that is due is done.
 
     Members with connected clients stay in their groups, as if they had sent heartbeats meanwhile. With
     --silent they do not.
     """
-    _print(ask_server(path, "clock-advance", duration, silent))
+    _print(ask_server(server, "clock-advance", duration, silent))
 
 
 @clock.command()
 @of_running_server
-def hold(path: Path) -> None:
+def hold(server: Server) -> None:
     """Stop the time: no session and no transaction times out. `kshim clock advance` still moves it."""
-    _print(ask_server(path, "clock-hold"))
+    _print(ask_server(server, "clock-hold"))
 
 
 @clock.command()
 @of_running_server
-def resume(path: Path) -> None:
+def resume(server: Server) -> None:
     """Start the time again, from where it stopped."""
-    _print(ask_server(path, "clock-resume"))
+    _print(ask_server(server, "clock-resume"))
 
 
 def _print(now: Now) -> None:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from kshim.cli.asking import ask_server, of_running_server
+from kshim.cli.asking import Server, ask_server, of_running_server
 from kshim.cli.lines import print_line
 from kshim.cli.tables import print_table
 
@@ -29,7 +28,7 @@ _NO_LEADER = -1
 @click.group()
 @of_running_server
 @click.pass_context
-def cluster(context: click.Context, path: Path) -> None:
+def cluster(context: click.Context, server: Server) -> None:
     """Show and steer a running server's brokers.
 
     Clients see what they would see in a Kafka cluster: leaders and group coordinators move, and brokers
@@ -43,7 +42,7 @@ def cluster(context: click.Context, path: Path) -> None:
       kshim cluster move-coordinator readers --to 3
       kshim cluster stop-broker 1
     """
-    context.obj = path
+    context.obj = server
 
 
 _to = click.option("--to", "node_id", metavar="NODE", type=int, required=True, help="The broker's node id.")
@@ -52,10 +51,10 @@ _to = click.option("--to", "node_id", metavar="NODE", type=int, required=True, h
 @cluster.command()
 @click.option("--internal", is_flag=True, help="Show internal topics as well.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@click.pass_obj
-def describe(path: Path, internal: bool, as_json: bool) -> None:
+@of_running_server
+def describe(server: Server, internal: bool, as_json: bool) -> None:
     """Show the brokers, and the leader of each partition."""
-    known: DescribedCluster = ask_server(path, "describe")
+    known: DescribedCluster = ask_server(server, "describe")
     known["partitions"] = [p for p in known["partitions"] if internal or not p["is_internal"]]
     if as_json:
         click.echo(json.dumps(known))
@@ -84,36 +83,36 @@ def describe(path: Path, internal: bool, as_json: bool) -> None:
 @click.argument("topic")
 @click.argument("partition", type=int)
 @_to
-@click.pass_obj
-def move_leader(path: Path, topic: str, partition: int, node_id: int) -> None:
+@of_running_server
+def move_leader(server: Server, topic: str, partition: int, node_id: int) -> None:
     """Make another broker the leader of PARTITION of TOPIC.
 
     If that broker has no replica, it replaces the current leader among the replicas.
     """
-    print_moved(ask_server(path, "move-leader", topic, partition, node_id))
+    print_moved(ask_server(server, "move-leader", topic, partition, node_id))
 
 
 @cluster.command()
 @click.argument("group")
 @_to
-@click.pass_obj
-def move_coordinator(path: Path, group: str, node_id: int) -> None:
+@of_running_server
+def move_coordinator(server: Server, group: str, node_id: int) -> None:
     """Make another broker the coordinator of GROUP.
 
     All other groups in the same partition of __consumer_offsets move with it.
     """
-    print_moved(ask_server(path, "move-coordinator", group, node_id))
+    print_moved(ask_server(server, "move-coordinator", group, node_id))
 
 
 @cluster.command()
 @click.argument("node_id", metavar="NODE", type=int)
-@click.pass_obj
-def stop_broker(path: Path, node_id: int) -> None:
+@of_running_server
+def stop_broker(server: Server, node_id: int) -> None:
     """Shut a broker down.
 
     Brokers in the ISR take over its partitions. Then the broker's connections are closed.
     """
-    stopped: StoppedBroker = ask_server(path, "stop-broker", node_id)
+    stopped: StoppedBroker = ask_server(server, "stop-broker", node_id)
     without = stopped["without_leader"]
     lost = f", {without} have no leader now, as no other broker has a replica" if without else ""
     print_line(f"broker {node_id} is stopped: other brokers lead {stopped['moved']} of its partitions{lost}")
@@ -121,15 +120,30 @@ def stop_broker(path: Path, node_id: int) -> None:
 
 @cluster.command()
 @click.argument("node_id", metavar="NODE", type=int)
-@click.pass_obj
-def start_broker(path: Path, node_id: int) -> None:
+@of_running_server
+def start_broker(server: Server, node_id: int) -> None:
     """Start a broker that was stopped.
 
     It leads the partitions that no other broker can lead. To make it the leader of its other partitions
     again, elect the preferred leaders with Kafka's tools, or use move-leader.
     """
-    started: StartedBroker = ask_server(path, "start-broker", node_id)
+    started: StartedBroker = ask_server(server, "start-broker", node_id)
     print_line(f"broker {node_id} runs: it leads {started['leads']} partitions")
+
+
+@cluster.command()
+@of_running_server
+def drain(server: Server) -> None:
+    """Hand the groups and clients of this kshim over to the others, before it ends.
+
+    For a server with --upstream that shares the groups with others. It goes on to answer until it is stopped.
+    SIGTERM does the same, and then ends the process.
+    """
+    is_taken, closed, left = ask_server(server, "drain")
+    if not is_taken:
+        raise click.ClickException("no other kshim is there to take over: nothing was handed over")
+    still = f"; {left} are still open" if left else ""
+    print_line(f"the other kshim have the groups, and {closed} connections were closed{still}")
 
 
 def print_moved(moved: MovedLeader) -> None:

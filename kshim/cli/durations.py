@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Final
 
 import click
@@ -20,5 +20,5 @@ def duration_ms(text: str) -> int:
 
 
 def time_of_day(at_ms: int) -> str:
-    """The local time of a moment since 1970: "08:16:26.505"."""
-    return f"{datetime.fromtimestamp(at_ms / 1000):%H:%M:%S.%f}"[:-3]
+    """The time of a moment since 1970 in UTC, like in the log and on the page: "08:16:26.505Z"."""
+    return f"{datetime.fromtimestamp(at_ms / 1000, UTC):%H:%M:%S.%f}"[:-3] + "Z"

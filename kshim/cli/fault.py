@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from kshim.cli.asking import ask_server, of_running_server
+from kshim.cli.asking import Server, ask_server, of_running_server
 from kshim.cli.durations import duration_ms
 from kshim.cli.lines import print_line
 from kshim.cli.tables import print_table
@@ -92,22 +91,22 @@ def fault() -> None:
     help="End the fault after TIME: 500ms, 30s, 5m, 1h.",
 )
 @of_running_server
-def add(path: Path, **given: object) -> None:
+def add(server: Server, **given: object) -> None:
     """Add a fault: one of --error, --delay-ms, --drop, --close, --stall-ms, --bytes-per-s."""
-    added: ListedFault = ask_server(path, "add-fault", given)
+    added: ListedFault = ask_server(server, "add-fault", given)
     print_line(f"fault {added['number']}: {added['does']} for {_text(added)}")
 
 
 @fault.command(name="list")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @of_running_server
-def list_faults(path: Path, as_json: bool) -> None:
+def list_faults(server: Server, as_json: bool) -> None:
     """List the faults, and how often each has struck.
 
     Matched counts the requests that match the fault. Struck counts the requests that it struck; --nth and
     --probability may spare a matching request.
     """
-    found: Sequence[ListedFault] = ask_server(path, "list-faults")
+    found: Sequence[ListedFault] = ask_server(server, "list-faults")
     if as_json:
         click.echo(json.dumps(found))
     elif not found:
@@ -132,15 +131,15 @@ def list_faults(path: Path, as_json: bool) -> None:
 @click.argument("number", type=int, required=False)
 @click.option("--all", "all_of_them", is_flag=True, help="Remove all faults.")
 @of_running_server
-def remove(path: Path, number: int | None, all_of_them: bool) -> None:
+def remove(server: Server, number: int | None, all_of_them: bool) -> None:
     """Remove fault NUMBER, or all."""
     if (number is None) is not all_of_them:
         raise click.UsageError("name the NUMBER of a fault, as `kshim fault list` shows it, or say --all")
     if all_of_them:
-        print_line(f"removed: {ask_server(path, 'remove-faults')}")
+        print_line(f"removed: {ask_server(server, 'remove-faults')}")
         return
     assert number is not None
-    removed: ListedFault = ask_server(path, "remove-fault", number)
+    removed: ListedFault = ask_server(server, "remove-fault", number)
     print_line(
         f"removed fault {number}: {removed['does']} for {_text(removed)}; it struck {removed['struck']} times"
     )

@@ -1,9 +1,10 @@
-"""The log: one line per message on standard error, with time, level and text; coloured on a terminal."""
+"""The log: one line per message on standard error, with UTC time, level and text; coloured on a terminal."""
 
 from __future__ import annotations
 
 import logging
 import sys
+import time
 from typing import TextIO
 
 from kshim.recorder.one_line import on_one_line
@@ -20,7 +21,8 @@ _RESET = "\x1b[0m"
 
 
 class _Lines(logging.Formatter):
-    default_msec_format = "%s.%03d"
+    converter = staticmethod(time.gmtime)
+    default_msec_format = "%s.%03dZ"
 
     def __init__(self, coloured: bool) -> None:
         super().__init__("%(asctime)s %(levelname)-7s %(message)s")

@@ -8,13 +8,14 @@ from typing import Final, NoReturn
 
 import click
 
-from kshim import __version__
+from kshim import __version__, platform_fault
 from kshim.cli.faults import EXIT_USAGE, fail
 
 COMMANDS: Final = (
     *("serve", "demo", "apis", "config", "check"),
+    *("topic", "produce", "consume"),
     *("groups", "top", "why", "watch"),
-    *("cluster", "group", "adopt", "fault", "clock"),
+    *("cluster", "group", "adopt", "fault", "clock", "torture", "plan"),
     *("users", "certificates", "pipeline"),
 )
 """Each command NAME is the function NAME in kshim/cli/NAME.py."""
@@ -48,6 +49,8 @@ def commands() -> None:
 
 def main() -> NoReturn:
     """Run the `kshim` command, and exit with its status."""
+    if fault := platform_fault(sys.platform):
+        fail(fault)
     try:
         sys.exit(commands.main(prog_name="kshim", standalone_mode=False))
     except click.ClickException as error:

@@ -9,7 +9,7 @@ from kshim.recorder.scores import remarks
 from kshim.recorder.story import listed, seconds
 
 if TYPE_CHECKING:
-    from kshim.control.overview import ListedGroup
+    from kshim.control.overview import ListedGroup, ListedGroups
 
 
 TITLES = ("Group", "State", "Members", "Lag", "Rebalances in 10 min", "Last rebalance", "Remarks")
@@ -22,10 +22,18 @@ def row(group: ListedGroup, now_ms: int) -> Sequence[str]:
         group["state"],
         str(group["members"]),
         "-" if group["lag"] is None else f"{group['lag']:,}",
-        str(group["scores"]["rebalances"]),
+        "-" if group["scores"] is None else str(group["scores"]["rebalances"]),
         last_rebalance(group, now_ms),
         "; ".join(_remarks(group, now_ms)),
     )
+
+
+def missing(known: ListedGroups) -> list[str]:
+    """One line for each kshim whose groups are missing in the list."""
+    return [
+        f"the kshim at {each['kshim']} {each['why']}; its groups are missing here"
+        for each in known.get("silent", ())
+    ]
 
 
 def last_rebalance(group: ListedGroup, now_ms: int) -> str:
@@ -36,7 +44,7 @@ def last_rebalance(group: ListedGroup, now_ms: int) -> str:
 
 def _remarks(group: ListedGroup, now_ms: int) -> list[str]:
     """Remarks about what deserves a look now."""
-    found = remarks(group["scores"])
+    found = [] if group["scores"] is None else remarks(group["scores"])
     if not group["because"] or group["began_ms"] is None:
         return found
     waits = f", waits for {listed(group['waits_for'], most=2)}" if group["waits_for"] else ""

@@ -74,8 +74,16 @@ _STATE = click.option(
     show_default="a temporary directory",
     help="With --stream: directory for Spark's state; on a cluster, in storage that all machines share.",
 )
+_GROUPS = click.option(
+    "--group",
+    "groups",
+    metavar="GROUP",
+    multiple=True,
+    show_default="all groups",
+    help="Show only this group; may be given several times.",
+)
 _ASKING = (_BOOTSTRAP, _LOG, _CONF, _VERBOSE)
-_STREAMING = (_BOOTSTRAP, _LOG, _OUT, _STREAM, _EVERY, _STATE, _CONF, _VERBOSE)
+_STREAMING = (_BOOTSTRAP, _LOG, _GROUPS, _OUT, _STREAM, _EVERY, _STATE, _CONF, _VERBOSE)
 _STUCK_FOR = click.option(
     "--for",
     "for_s",
@@ -84,6 +92,15 @@ _STUCK_FOR = click.option(
     default=300.0,
     show_default=True,
     help="How long a group with records to read may commit no progress.",
+)
+_UNREVOKED_FOR = click.option(
+    "--for",
+    "for_s",
+    metavar="SECONDS",
+    type=click.FloatRange(min=0),
+    default=10.0,
+    show_default=True,
+    help="How long a member may take to give up partitions.",
 )
 _WITHIN = click.option(
     "--within", metavar="TIME", default="10 minutes", show_default=True, help="Length of the time window."
@@ -115,7 +132,7 @@ def pipeline() -> None:
     \b
     Examples:
       kshim pipeline lag --bootstrap 127.0.0.1:9092
-      kshim pipeline rebalances --stream
+      kshim pipeline rebalances --group orders --stream
       kshim pipeline flapping --within "10 minutes" --at-least 3
       kshim pipeline report --out groups
       kshim pipeline snapshot offsets.parquet
@@ -158,6 +175,16 @@ def flapping(within: str, at_least: int, **options: object) -> None:
 
 
 @pipeline.command()
+@_with(_UNREVOKED_FOR, *_STREAMING)
+def unrevoked(for_s: float, **options: object) -> None:
+    """Show members of consumer groups that do not give up partitions.
+
+    The partitions' next owners wait for them. Only groups with group.protocol=consumer have such members.
+    """
+    _run("unrevoked", options, for_s=for_s)
+
+
+@pipeline.command()
 @click.option(
     "--out",
     "directory",
@@ -174,7 +201,7 @@ def flapping(within: str, at_least: int, **options: object) -> None:
     show_default="the whole log",
     help="Use only the last SECONDS of the log.",
 )
-@_with(_STUCK_FOR, _WITHIN, _AT_LEAST, *_ASKING)
+@_with(_STUCK_FOR, _WITHIN, _AT_LEAST, _GROUPS, *_ASKING)
 def report(
     directory: Path, last_s: float | None, for_s: float, within: str, at_least: int, **options: object
 ) -> None:
@@ -197,7 +224,7 @@ def report(
 
 @pipeline.command()
 @click.argument("path")
-@_with(*_ASKING)
+@_with(_GROUPS, *_ASKING)
 def snapshot(path: str, **options: object) -> None:
     """Save the committed offsets of every group as Parquet at PATH."""
     _run("snapshot", options, path=path)

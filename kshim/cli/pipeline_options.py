@@ -23,6 +23,8 @@ class Options(NamedTuple):
     conf: tuple[str, ...]
     """Settings of Spark, each as "KEY=VALUE"."""
     out: Out = Out("console")
+    groups: tuple[str, ...] = ()
+    """Only these groups; empty for all."""
     verbose: bool = False
     """True to show Spark's output."""
     stream: bool = False

@@ -13,7 +13,7 @@ from typing import Any
 import click
 from py4j.protocol import Py4JError
 from pyspark.errors import AnalysisException, IllegalArgumentException, ParseException, PySparkException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as fn
 from rich.console import Console
 from rich.text import Text
@@ -22,16 +22,17 @@ from kshim.cli.pipeline_options import Options, Out
 from kshim.cli.pipeline_session import ShowStep, session
 from kshim.cli.tables import print_table
 from kshim.recorder.one_line import on_one_line
-from kshim.spark import backup, commits, rebalancing
-from kshim.spark.cluster import end_offsets, record_count
+from kshim.spark import backup, commits, holding, rebalancing
+from kshim.spark.cluster import end_offsets, record_count, topic_names
 from kshim.spark.errors import PipelineError, SparkFailed
+from kshim.spark.generations import generations
 from kshim.spark.kept import KeptTable, Merge
 from kshim.spark.output import reason
 from kshim.spark.reasons import REASON, read_reasons, with_reasons
 from kshim.spark.report.gather import gather
 from kshim.spark.report.page import html
 from kshim.spark.report.values import Asked
-from kshim.spark.rows import GROUP, OFFSET, decode
+from kshim.spark.rows import HISTORY, MEMBERS, OFFSET, decode
 from kshim.spark.source import (
     END_OFFSETS,
     find_offsets_log,
@@ -43,7 +44,7 @@ from kshim.spark.source import (
 from kshim.spark.values import frame_of
 
 MOST_ROWS = 1000
-"""Most rows on the console. Parquet and tables get all rows."""
+"""Most rows on the console, which says so if there are more. Parquet and tables get all rows."""
 
 Question = Callable[..., None]
 """Called with (session, options, show_step, **arguments)."""
@@ -127,8 +128,8 @@ def _print_lag(
     The console has few rows, so the driver asks when their next records were written.
     """
     ends = frame_of(spark, end_offsets(bootstrap), END_OFFSETS)
-    lag = shown(commits.group_lag(latest, ends)).limit(MOST_ROWS)
-    rows = lag.collect()
+    lag = shown(commits.group_lag(latest, ends))
+    rows = _first(lag)
     waiting = waiting_seconds(bootstrap, rows)
     _print(lag.columns, [row.asDict() | {"lag_seconds": s} for row, s in zip(rows, waiting, strict=True)])
 
@@ -147,14 +148,14 @@ def _rebalances(spark: SparkSession, options: Options, show_step: ShowStep) -> N
             rows = rows.drop(*(REASON if reasons is None else ("story",)))
         _put(rows, options.out, append=options.stream)
 
-    rows = _rows(spark, options, show_step, GROUP)
+    rows = _rows(spark, options, show_step, *HISTORY)
     if not options.stream:
-        show(rebalancing.generations(rows))
+        show(generations(rows))
         return
 
     def merge(known: DataFrame | None, batch: DataFrame) -> DataFrame:
         lasting = None if known is None else known.where(fn.col("ended").isNull())
-        return rebalancing.generations(batch, lasting)
+        return generations(batch, lasting)
 
     with _state(options) as path:
         query = (
@@ -177,22 +178,39 @@ def _flapping(
         groups = rebalancing.flapping(why, within, at_least)
         _put(groups.orderBy(fn.desc("rebalances"), "group"), options.out, append=options.stream)
 
-    rows = _rows(spark, options, show_step, GROUP)
+    rows = _rows(spark, options, show_step, *HISTORY)
     if not options.stream:
-        show(rebalancing.generations(rows))
+        show(generations(rows))
         return
     recent = fn.col("began") >= fn.current_timestamp() - fn.expr(f"2 * INTERVAL {within}")
 
     def merge(known: DataFrame | None, batch: DataFrame) -> DataFrame:
-        return rebalancing.generations(batch, known).where(fn.col("ended").isNull() | recent)
+        return generations(batch, known).where(fn.col("ended").isNull() | recent)
 
     _again_and_again(spark, options, rows, merge, show)
 
 
-def _rows(spark: SparkSession, options: Options, show_step: ShowStep, kind: str) -> DataFrame:
+def _unrevoked(spark: SparkSession, options: Options, show_step: ShowStep, *, for_s: float) -> None:
+    def show(members: DataFrame) -> None:
+        found = holding.unrevoked(members, for_s, topic_names(options.bootstrap))
+        _put(found.orderBy(fn.desc("waiting_seconds")), options.out, append=options.stream)
+
+    rows = _rows(spark, options, show_step, *MEMBERS)
+    if not options.stream:
+        show(holding.holding(rows))
+        return
+
+    def merge(known: DataFrame | None, batch: DataFrame) -> DataFrame:
+        return holding.holding(batch, known)
+
+    _again_and_again(spark, options, rows, merge, show)
+
+
+def _rows(spark: SparkSession, options: Options, show_step: ShowStep, *kinds: str) -> DataFrame:
     show_step(f"reading {options.log} of {options.bootstrap}")
     log = read_offsets_log(spark, options.bootstrap, topic=options.log, stream=options.stream)
-    return decode(log, kind)
+    rows = decode(log, *kinds)
+    return rows.where(fn.col("group").isin(*options.groups)) if options.groups else rows
 
 
 def _snapshot(spark: SparkSession, options: Options, show_step: ShowStep, *, path: str) -> None:
@@ -219,7 +237,7 @@ def _report(
     last_s: float | None,
     asked: Mapping[str, Any],
 ) -> None:
-    found = gather(spark, options.bootstrap, options.log, Asked(**asked), last_s, show_step)
+    found = gather(spark, options.bootstrap, options.log, Asked(**asked), last_s, show_step, options.groups)
     page = directory / "index.html"
     try:
         page.write_text(html(found), encoding="utf-8")
@@ -233,6 +251,7 @@ QUESTIONS: dict[str, Question] = {
     "stuck": _stuck,
     "rebalances": _rebalances,
     "flapping": _flapping,
+    "unrevoked": _unrevoked,
     "report": _report,
     "snapshot": _snapshot,
     "restore": _restore,
@@ -274,11 +293,22 @@ def _every(options: Options) -> str:
 
 def _put(rows: DataFrame, out: Out, *, append: bool) -> None:
     if out.kind == "console":
-        _print(rows.columns, [row.asDict() for row in rows.limit(MOST_ROWS).collect()])
+        _print(rows.columns, [row.asDict() for row in _first(rows)])
     elif out.kind == "parquet":
         rows.write.mode("append" if append else "error").parquet(out.name)
     else:
         rows.write.mode("append" if append else "error").saveAsTable(out.name)
+
+
+def _first(rows: DataFrame) -> list[Row]:
+    """The first MOST_ROWS rows. A line on standard error says if there are more."""
+    found: list[Row] = rows.limit(MOST_ROWS + 1).collect()
+    if len(found) > MOST_ROWS:
+        said = (
+            f"only the first {MOST_ROWS:,} rows are shown: --group shows fewer, --out parquet:DIR writes all"
+        )
+        click.echo(said, err=True)
+    return found[:MOST_ROWS]
 
 
 def _print(columns: Sequence[str], rows: Iterable[Mapping[str, object]]) -> None:
@@ -293,8 +323,11 @@ def _text(value: object) -> str:
     if isinstance(value, float):
         return f"{value:.1f}"
     if isinstance(value, list):
-        clients = (f"{client.client_id}@{client.client_host.removeprefix('/')}" for client in value)
-        return ", ".join(clients) or "-"
+        return ", ".join(map(_element, value)) or "-"
     if isinstance(value, tuple):
         return " to ".join(_text(part) for part in value)
     return str(value)
+
+
+def _element(value: Any) -> str:
+    return value if isinstance(value, str) else f"{value.client_id}@{value.client_host.removeprefix('/')}"

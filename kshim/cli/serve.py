@@ -117,7 +117,7 @@ def serve(
     warnings: list[str] = []
     if upstream_config:
         of_upstream, warnings = _of_client(upstream_config)
-        properties |= of_upstream
+        properties |= of_upstream | {"upstream.config.file": str(upstream_config.absolute())}
     properties |= dict(map(_key_and_value, settings))
     options = {
         "--listen": listen,

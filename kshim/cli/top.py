@@ -5,14 +5,13 @@ from __future__ import annotations
 import sys
 import time
 from collections import deque
-from datetime import datetime
-from pathlib import Path
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import click
 
-from kshim.cli.asking import ask_server, of_running_server
-from kshim.cli.overview import TITLES, row
+from kshim.cli.asking import OnlyKshim, Server, ask_server, of_running_server
+from kshim.cli.overview import TITLES, missing, row
 from kshim.cli.tables import drawn, print_table
 from kshim.recorder.one_line import on_one_line
 
@@ -44,7 +43,7 @@ COLORS = {
     help="Time between two updates.",
 )
 @of_running_server
-def top(path: Path, every_s: float) -> None:
+def top(server: Server, every_s: float) -> None:
     """Show the groups live: lag, records per second, current rebalances, and events. Ctrl-C ends it.
 
     \b
@@ -52,9 +51,11 @@ def top(path: Path, every_s: float) -> None:
       kshim top
       kshim top --every 0.5
     """
-    known: ListedGroups = ask_server(path, "groups")
+    known: ListedGroups = ask_server(server, "groups")
     if not sys.stdout.isatty():
         print_table(TITLES, [row(group, known["now_ms"]) for group in known["groups"]])
+        for line in missing(known):
+            click.echo(line, err=True)
         return
     from rich.live import Live
 
@@ -63,13 +64,22 @@ def top(path: Path, every_s: float) -> None:
     took_s, looked_s = 0.0, time.monotonic()
     with Live(screen=True, auto_refresh=False) as live:
         while True:
-            came: ShownEvents = ask_server(path, "events", last, 0)
+            came = _events(server, last)
             last = came["last"]
             events.extend(came["events"])
             live.update(_screen(known, _rates(known, before, took_s), events), refresh=True)
             time.sleep(every_s)
-            before, known = known, ask_server(path, "groups")
+            before, known = known, ask_server(server, "groups")
             took_s, looked_s = time.monotonic() - looked_s, time.monotonic()
+
+
+def _events(server: Server, last: int) -> ShownEvents:
+    """The events after number `last`; none of a server that is not kshim."""
+    try:
+        found: ShownEvents = ask_server(server, "events", last, 0)
+    except OnlyKshim:
+        return {"events": (), "last": last}
+    return found
 
 
 def _screen(known: ListedGroups, rates: dict[str, float], events: deque[ShownEvent]) -> Group:
@@ -90,7 +100,8 @@ def _screen(known: ListedGroups, rates: dict[str, float], events: deque[ShownEve
     lines = [Text(each, no_wrap=True) for each in shown]
     more = len(groups) - MOST_GROUPS
     rest = [Text(f"and {more:,} more groups, which are less behind")] if more > 0 else []
-    return Group(title, table, *rest, *lines)
+    warnings = [Text(on_one_line(each), style="red") for each in missing(known)]
+    return Group(title, *warnings, table, *rest, *lines)
 
 
 def _rates(known: ListedGroups, before: ListedGroups, took_s: float) -> dict[str, float]:
@@ -106,4 +117,4 @@ def _rates(known: ListedGroups, before: ListedGroups, took_s: float) -> dict[str
 
 
 def _clock(at_ms: int) -> str:
-    return f"{datetime.fromtimestamp(at_ms / 1000):%H:%M:%S}"
+    return f"{datetime.fromtimestamp(at_ms / 1000, UTC):%H:%M:%S}Z"

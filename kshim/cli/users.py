@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TextIO
 
@@ -11,7 +12,7 @@ import click
 
 from kshim.authentication.scram_credential import MAX_ITERATIONS, MIN_ITERATIONS, ScramMechanism
 from kshim.authentication.scram_keys import new_salt, salted_password
-from kshim.cli.asking import of_server
+from kshim.cli.asking import ByAddress, of_server
 from kshim.cli.lines import print_line
 from kshim.cli.tables import print_table
 from kshim.control.client import FILE_NAME, ControlError, NoServer, ask
@@ -28,7 +29,7 @@ class Users(NamedTuple):
     data_dir: Path
     control: Path | None
 
-    def ask(self, *questions: Question) -> list[object]:
+    def ask_all(self, questions: Sequence[Question]) -> list[object]:
         """Run commands, each with its arguments, and return their results. Raises ClickException."""
         path = self.control or self.data_dir / FILE_NAME
         try:
@@ -47,9 +48,9 @@ class Users(NamedTuple):
 def users() -> None:
     """List, add and remove the users that may authenticate with SCRAM.
 
-    This works with a running server, and with a data directory before the first start. The server never
-    gets the passwords; it stores only what SCRAM needs. kafka-configs sees the same users. The users of
-    PLAIN are in the server's configuration instead.
+    This works with a running server, here or by its address, and with a data directory before the first
+    start. The server never gets the passwords; it stores only what SCRAM needs. kafka-configs sees the same
+    users. The users of PLAIN are in the server's configuration instead.
 
     \b
     Examples:
@@ -76,9 +77,9 @@ _mechanism = click.option(
 @users.command("list")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @_of_users
-def list_users(of: Users, as_json: bool) -> None:
+def list_users(of: Users | ByAddress, as_json: bool) -> None:
     """List the users."""
-    (found,) = of.ask(("list-users",))
+    (found,) = _ask(of, ("list-users",))
     assert isinstance(found, list)
     if as_json:
         click.echo(json.dumps(found))
@@ -105,7 +106,11 @@ def list_users(of: Users, as_json: bool) -> None:
 @_mechanism
 @_of_users
 def add(
-    of: Users, name: str, password_file: TextIO | None, iterations: int, mechanisms: tuple[str, ...]
+    of: Users | ByAddress,
+    name: str,
+    password_file: TextIO | None,
+    iterations: int,
+    mechanisms: tuple[str, ...],
 ) -> None:
     """Add the user NAME with a password, or replace the password of NAME."""
     password = _password(name, password_file)
@@ -114,7 +119,7 @@ def add(
         salt = new_salt()
         salted = salted_password(mechanism, password, salt, iterations)
         questions.append(("put-user", name, mechanism.value, iterations, salt.hex(), salted.hex()))
-    of.ask(*questions)
+    _ask(of, *questions)
     print_line(f"{name} may authenticate with {' and '.join(dict.fromkeys(mechanisms))}")
 
 
@@ -122,14 +127,21 @@ def add(
 @click.argument("name")
 @_mechanism
 @_of_users
-def remove(of: Users, name: str, mechanisms: tuple[str, ...]) -> None:
+def remove(of: Users | ByAddress, name: str, mechanisms: tuple[str, ...]) -> None:
     """Remove NAME's password. Open connections stay open."""
     asked = list(dict.fromkeys(mechanisms))
-    were_there = of.ask(*(("remove-user", name, each) for each in asked))
+    were_there = _ask(of, *(("remove-user", name, each) for each in asked))
     removed = [each for each, was_there in zip(asked, were_there, strict=True) if was_there]
     if not removed:
         raise click.ClickException(f"there is no user {name} with {' or '.join(asked)}")
     print_line(f"{name} may no longer authenticate with {' and '.join(removed)}")
+
+
+def _ask(of: Users | ByAddress, *questions: Question) -> list[object]:
+    """Run commands, each with its arguments, and return their results. Raises ClickException."""
+    if isinstance(of, ByAddress):
+        return [of.ask(*question) for question in questions]
+    return of.ask_all(questions)
 
 
 def _password(name: str, file: TextIO | None) -> str:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from kshim.cli.asking import ask_server, of_running_server
+from kshim.cli.asking import Server, ask_server, of_running_server
 from kshim.cli.durations import time_of_day
 from kshim.cli.lines import print_line
 
@@ -23,7 +22,7 @@ WAIT_MS = 30_000
 @click.option("--since-start", is_flag=True, help="Begin with the earliest events that the server has kept.")
 @click.option("--json", "as_json", is_flag=True, help="Print each event as one line of JSON.")
 @of_running_server
-def watch(path: Path, group: str | None, since_start: bool, as_json: bool) -> None:
+def watch(server: Server, group: str | None, since_start: bool, as_json: bool) -> None:
     """Show rebalances and other events of a running server as they happen. Ctrl-C ends it.
 
     \b
@@ -32,9 +31,9 @@ def watch(path: Path, group: str | None, since_start: bool, as_json: bool) -> No
       kshim watch --group readers
       kshim watch --json | jq .text
     """
-    last = 0 if since_start else ask_server(path, "events", -1, 0)["last"]
+    last = 0 if since_start else ask_server(server, "events", -1, 0)["last"]
     while True:
-        found: ShownEvents = ask_server(path, "events", last, WAIT_MS)
+        found: ShownEvents = ask_server(server, "events", last, WAIT_MS)
         last = found["last"]
         for event in found["events"]:
             if group is None or event["group"] == group:

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Literal, cast
 
 import click
 
-from kshim.cli.asking import ask_server, of_running_server
+from kshim.cli.asking import Server, ask_server, of_running_server
 from kshim.cli.durations import time_of_day
 from kshim.cli.lines import print_line
 from kshim.cli.tables import print_table
 from kshim.cli.timeline import timeline
 from kshim.coordination.groups.rebalance_record import Who
 from kshim.recorder.naming import short_names
+from kshim.recorder.shown import MOST_INCIDENTS
 from kshim.recorder.story import NOTICEABLE_MS, listed, partitions, seconds
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ UNLIMITED: frozenset[Waits] = frozenset(("to_get", "to_hear"))
 @click.option("--all", "show_all", is_flag=True, help="Show all rebalances that the server has kept.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @of_running_server
-def why(path: Path, group: str, generation: int | None, show_all: bool, as_json: bool) -> None:
+def why(server: Server, group: str, generation: int | None, show_all: bool, as_json: bool) -> None:
     """Show why GROUP has rebalanced, and for which members it waits now.
 
     Shows the group's last rebalance, or the one that led to GENERATION. The server keeps the last 100
@@ -56,7 +56,7 @@ def why(path: Path, group: str, generation: int | None, show_all: bool, as_json:
       kshim why readers 7
       kshim why readers --json
     """
-    known: Reasons = ask_server(path, "why", group)
+    known: Reasons = ask_server(server, "why", group)
     elsewhere = known.get("elsewhere", "")
     if known["now"] is None and not known["rebalances"]:
         raise click.ClickException(elsewhere or f"no group {group}")
@@ -69,6 +69,8 @@ def why(path: Path, group: str, generation: int | None, show_all: bool, as_json:
         print_line(line)
     if elsewhere:
         print_line(elsewhere)
+    if coordinated_by := known.get("coordinated_by"):
+        print_line(f"It is coordinated by the kshim at {coordinated_by}.")
     if generation is None and len(known["rebalances"]) > 1:
         print_line()
         _print_rows(known["rebalances"] if show_all else known["rebalances"][-MOST_ROWS:])
@@ -77,7 +79,7 @@ def why(path: Path, group: str, generation: int | None, show_all: bool, as_json:
     if known["incidents"] and generation is None:
         print_line()
         print_line("What else has happened to it")
-        for incident in known["incidents"][-MOST_ROWS:]:
+        for incident in known["incidents"][-MOST_INCIDENTS:]:
             print_line(f"  {time_of_day(incident['at_ms'])}  {incident['text']}")
 
 
@@ -172,6 +174,7 @@ def _print(rebalance: ShownRebalance) -> None:
     print_line(f"{unit} {rebalance['generation']}, {time_of_day(rebalance['began_ms'])}")
     for sentence in rebalance["story"]:
         print_line(f"  {sentence}")
+    print_line(f"  What helps: {rebalance['advice']}")
     for line in timeline(rebalance):
         print_line(f"  {line}")
 

@@ -1,5 +1,6 @@
 """The command line: what it prints; a user's error is one line and exit status 2. Nothing is served here."""
 
+import itertools
 import logging
 import re
 from pathlib import Path
@@ -91,7 +92,7 @@ def test_a_property_without_effect_is_warned_of(kshim: Run, caplog: pytest.LogCa
         ),
         (
             ["serve", "--set", "num.particles=1"],
-            r"num.particles: no such property; the nearest is num.partitions.*",
+            r"num.particles: no such property \(did you mean num.partitions\?\).*",
         ),
         (["serve", "--config", "/nonexistent"], r"--config /nonexistent: No such file or directory"),
         (
@@ -145,8 +146,44 @@ def test_apis_lists_what_only_apache_kafka_serves(kshim: Run) -> None:
 def test_config_lists_every_property(kshim: Run) -> None:
     status, out, err = kshim("config")
     assert (status, err) == (0, "")
-    assert [line.split()[0] for line in out.splitlines()[1:]] == [*PROPERTIES, *OF_UPSTREAM]
+    sections = [each.splitlines() for each in out.rstrip().split("\n\n")]
+    assert [lines[0] for lines in sections][:3] == ["Listeners and connections", "TLS", "SASL"]
+    names = [[line.split()[0] for line in lines[2:]] for lines in sections]
+    assert all(each == sorted(each) for each in names)
+    assert sorted(itertools.chain(*names)) == sorted([*PROPERTIES, *OF_UPSTREAM])
+    assert "Others" not in out
     assert re.search(r"^group.initial.rebalance.delay.ms +0 \(Kafka: 3000\) ", out, re.MULTILINE)
+
+
+def test_config_shows_one_property(kshim: Run) -> None:
+    status, out, err = kshim("config", "group.initial.rebalance.delay.ms")
+    assert (status, err) == (0, "")
+    assert out.startswith("group.initial.rebalance.delay.ms\n  ")
+    assert "  Default: 0\n  Default of Apache Kafka: 3000\n  Section: Groups\n" in out
+
+
+def test_config_lists_the_properties_that_are_like_a_name(kshim: Run) -> None:
+    status, out, _ = kshim("config", "transaction.state")
+    assert status == 0
+    assert len(re.findall(r"^transaction\.state\.", out, re.MULTILINE)) == 3
+    assert "num.partitions" in kshim("config", "partition")[1]
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        (
+            "num.particles",
+            "num.particles: no such property (did you mean num.partitions?); `kshim config` lists",
+        ),
+        ("xyz", "xyz: no such property; `kshim config` lists"),
+        ("log.segment.bytes", "log.segment.bytes is a property of Apache Kafka without effect in kshim; "),
+    ],
+)
+def test_config_does_not_know_a_property(kshim: Run, name: str, said: str) -> None:
+    status, out, err = kshim("config", name)
+    assert (status, out) == (2, "")
+    assert err.startswith(f"kshim: {said}")
 
 
 def test_tables_are_drawn_for_a_terminal(kshim: Run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -34,7 +34,7 @@ def test_one_line_a_message() -> None:
     logging.getLogger("kshim.network.connection").warning("closed the connection of %s", "x")
     logging.getLogger("kshim.network.connection").debug("not told")
     assert re.fullmatch(
-        r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3} WARNING closed the connection of x\n", stream.getvalue()
+        r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3}Z WARNING closed the connection of x\n", stream.getvalue()
     )
 
 
