@@ -148,6 +148,41 @@ ROWS: dict[str, tuple[Panel, ...]] = {
         Panel("Processor", {"share": f"rate(process_cpu_seconds_total{RATE})"}, unit="percentunit"),
         Panel("Version", {"{{version}}": "kshim_build_info"}, kind="stat"),
     ),
+    "Upstream": (
+        Panel(
+            "Brokers of the upstream that run",
+            {"{{broker}}": "kshim_upstream_broker_runs", "it answers": "kshim_upstream_answers"},
+        ),
+        Panel(
+            "Shards of groups",
+            {"led": "sum(kshim_upstream_shards_led)", "assigned": "sum(kshim_upstream_shards_assigned)"},
+        ),
+        Panel(
+            "Shards that change hands",
+            {
+                "taken over": f"increase(kshim_upstream_shards_taken_over_total{RATE})",
+                "lost": f"increase(kshim_upstream_shards_lost_total{RATE})",
+            },
+        ),
+        Panel(
+            "What waits for the upstream",
+            {
+                "writes of groups": "kshim_upstream_journal_lag_seconds",
+                "copies of offsets": "kshim_upstream_offsets_lag_seconds",
+                "proofs": "kshim_upstream_proof_age_seconds",
+            },
+            unit="s",
+            width=12,
+        ),
+        Panel(
+            "How much waits for it",
+            {
+                "writes of groups": "kshim_upstream_journal_queued_writes",
+                "copies of offsets": "kshim_upstream_offsets_uncopied",
+            },
+            width=12,
+        ),
+    ),
 }
 
 

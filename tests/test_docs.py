@@ -5,7 +5,15 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from docs import draw_connection, draw_metrics, draw_performance, draw_rooms, draw_transactions, draw_upstream
+from docs import (
+    draw_connection,
+    draw_metrics,
+    draw_performance,
+    draw_rooms,
+    draw_torture,
+    draw_transactions,
+    draw_upstream,
+)
 from docs.draw_coordinator import PAGE, drawn
 from kshim.callers.mistake import Mistake
 
@@ -35,6 +43,11 @@ def test_the_tables_of_an_upstream_are_current() -> None:
     assert page == draw_upstream.drawn(page), "run `python -m docs.draw_upstream`"
 
 
+def test_the_tables_of_torture_are_current() -> None:
+    page = draw_torture.PAGE.read_text()
+    assert page == draw_torture.drawn(page), "run `python -m docs.draw_torture`"
+
+
 def test_the_measured_figures_are_current() -> None:
     page = draw_performance.PAGE.read_text()
     assert page == draw_performance.drawn(page), "run `python -m docs.draw_performance`"
@@ -44,6 +57,16 @@ def test_the_measured_figures_are_current() -> None:
 def test_the_table_of_metrics_is_current() -> None:
     page = draw_metrics.PAGE.read_text()
     assert page == draw_metrics.drawn(page), "run `python -m docs.draw_metrics`"
+
+
+def test_the_pages_to_change_with_the_first_release_are_listed() -> None:
+    top = Path(__file__).parents[1]
+    pages = [top / "README.md", *(top / "docs").rglob("*.md")]
+    saying = {page.name for page in pages if "not on PyPI yet" in page.read_text()}
+    listed = set(
+        re.findall(r"[\w-]+\.md", (top / "docs" / "releasing.md").read_text().split("6. The first")[1])
+    )
+    assert saying <= listed, "name them in step 6 of docs/releasing.md"
 
 
 def test_each_mistake_stands_in_the_page_as_it_is_logged() -> None:

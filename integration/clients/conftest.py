@@ -37,9 +37,12 @@ def start(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], 
         return started[name]
 
     yield named
-    for server in started.values():
+    for name, server in started.items():
         assert server.running, server.report()
-        assert server.stop() in (0, 143), server.report()  # 143: a JVM's own
+        if name == KSHIM:
+            assert server.stop() == 0, server.report()
+        else:
+            server.kill()  # on a busy machine Apache Kafka takes half a minute to stop
 
 
 @pytest.fixture(scope="session", params=COMMANDS)

@@ -1,11 +1,13 @@
 """Like `integration.support.member`, but with confluent-kafka. It takes the same options and prints the same
 lines.
 
-Run it as `python -m integration.support.librdkafka_member JSON`. At SIGTERM it closes between two polls.
+Run it as `python -m integration.support.librdkafka_member JSON`. At SIGTERM it closes between two polls; at
+SIGUSR1 it prints where it stands.
 """
 
 from __future__ import annotations
 
+import faulthandler
 import json
 import signal
 import struct
@@ -44,10 +46,26 @@ def revoked(_: Consumer, partitions: list[TopicPartition]) -> None:
     emit("revoked", partitions=sorted(each.partition for each in partitions))
 
 
+class Unusable(Exception):
+    """The consumer has to be replaced: as a static member it was fenced, for example."""
+
+
+def consumed(consumer: Consumer) -> list[Message]:
+    """The next records. Raises Unusable."""
+    records = []
+    for each in consumer.consume(MOST_RECORDS, POLL_S):
+        error = each.error()
+        if error is None:
+            records.append(each)
+        elif error.fatal():
+            raise Unusable(error)
+    return records
+
+
 def consume(consumer: Consumer, stopping: list[int]) -> None:
     """Print the records that were read, and only then commit their offsets."""
     while not stopping:
-        records = [each for each in consumer.consume(MOST_RECORDS, POLL_S) if each.error() is None]
+        records = consumed(consumer)
         if not records:
             continue
         emit("records", records=[_plain(each) for each in records])
@@ -68,18 +86,18 @@ def _plain(record: Message) -> tuple[int, int, str]:
     return record.partition(), record.offset(), record.value().decode()
 
 
-def main() -> None:
-    options: dict[str, Any] = json.loads(sys.argv[1])
-    stopping: list[int] = []
-    signal.signal(signal.SIGTERM, lambda number, frame: stopping.append(number))
+def new_member(options: dict[str, Any]) -> Consumer:
+    """The consumer that a member process is, not subscribed yet."""
     of_classic = {
         "partition.assignment.strategy": options["assignor"],
         "session.timeout.ms": options["session_timeout_ms"],
         "heartbeat.interval.ms": 300,
     }
-    consumer = Consumer(
+    instance_id = options.get("instance_id")
+    return Consumer(
         {
             **(of_classic if options["protocol"] == "classic" else {}),
+            **({} if instance_id is None else {"group.instance.id": instance_id}),
             "bootstrap.servers": options["bootstrap"],
             "group.id": options["group_id"],
             "group.protocol": options["protocol"],
@@ -89,6 +107,14 @@ def main() -> None:
             "enable.auto.commit": False,
         }
     )
+
+
+def main() -> None:
+    options: dict[str, Any] = json.loads(sys.argv[1])
+    faulthandler.register(signal.SIGUSR1)
+    stopping: list[int] = []
+    signal.signal(signal.SIGTERM, lambda number, frame: stopping.append(number))
+    consumer = new_member(options)
     emit("started")
     consumer.subscribe([options["topic"]], on_assign=assigned, on_revoke=revoked, on_lost=revoked)
     consume(consumer, stopping)

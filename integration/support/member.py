@@ -1,12 +1,13 @@
 """A member of a consumer group as a separate process, so that a test can kill it.
 
 Run it as `python -m integration.support.member JSON`. It prints each event as a line of JSON on stdout. At
-SIGTERM it closes between two polls. At SIGINT, as with Ctrl-C, poll() raises KeyboardInterrupt, and then it
-closes.
+SIGTERM it closes between two polls; at SIGUSR1 it prints where it stands. At SIGINT, as with Ctrl-C, poll()
+raises KeyboardInterrupt, and then it closes.
 """
 
 from __future__ import annotations
 
+import faulthandler
 import json
 import logging
 import signal
@@ -58,14 +59,11 @@ def consume(consumer: KafkaConsumer, stopping: list[int]) -> None:
             emit("committed", offsets={tp.partition: b[-1].offset + 1 for tp, b in batches.items()})
 
 
-def main() -> None:
-    options = json.loads(sys.argv[1])
-    logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s %(message)s")
-    stopping: list[int] = []
-    signal.signal(signal.SIGTERM, lambda number, frame: stopping.append(number))
-    # A shell starts background jobs with SIGINT ignored, and their children inherit that.
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    consumer = new_consumer(
+def new_member(options: dict[str, Any], **settings: Any) -> KafkaConsumer:
+    """The consumer that a member process is, not subscribed yet."""
+    if options.get("instance_id") is not None:
+        settings["group_instance_id"] = options["instance_id"]
+    return new_consumer(
         options["bootstrap"],
         group_id=options["group_id"],
         client_id=options["client_id"],
@@ -74,7 +72,25 @@ def main() -> None:
         heartbeat_interval_ms=300,
         max_poll_interval_ms=30_000,
         metadata_max_age_ms=options["metadata_max_age_ms"],
+        **settings,
     )
+
+
+def stopped_by_sigterm() -> list[int]:
+    """A list that has an item as soon as SIGTERM has come."""
+    stopping: list[int] = []
+    signal.signal(signal.SIGTERM, lambda number, frame: stopping.append(number))
+    return stopping
+
+
+def main() -> None:
+    options = json.loads(sys.argv[1])
+    faulthandler.register(signal.SIGUSR1)
+    logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s %(message)s")
+    stopping = stopped_by_sigterm()
+    # A shell starts background jobs with SIGINT ignored, and their children inherit that.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    consumer = new_member(options)
     emit("started")
     try:
         consumer.subscribe([options["topic"]], listener=Listener(consumer))

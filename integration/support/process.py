@@ -56,6 +56,13 @@ class Process:
         self._process.terminate()
         self.wait_gone(timeout_s)
 
+    def terminate(self) -> None:
+        """Send SIGTERM, and do not wait."""
+        self._process.terminate()
+
+    def send_signal(self, number: int) -> None:
+        self._process.send_signal(number)
+
     def kill(self) -> None:
         """Send SIGKILL: the process flushes nothing and closes nothing. Wait until it has ended."""
         self._process.kill()

@@ -22,6 +22,8 @@ from integration.support.ports import Slot
 
 FOREIGN_COMMAND = shlex.split(os.environ.get("KSHIM_TEST_COMMAND", ""))
 COMMAND = FOREIGN_COMMAND or [sys.executable, "-m", "kshim"]
+HEEDS_SIGINT = ("env", "--default-signal=INT")
+"""Before a command: SIGINT ends it, also where the shell has it ignored, as in the background."""
 READY_TIMEOUT_S = 90
 STOP_TIMEOUT_S = 20
 

@@ -22,6 +22,8 @@ from integration.support.process import Process
 
 KAFKA_PYTHON = (sys.executable, "-m", "integration.support.member")
 LIBRDKAFKA = (sys.executable, "-m", "integration.support.librdkafka_member")
+KAFKA_PYTHON_COPIER = (sys.executable, "-m", "integration.support.copier")
+LIBRDKAFKA_COPIER = (sys.executable, "-m", "integration.support.librdkafka_copier")
 """The commands that run as member processes; see also `integration.support.java_member`."""
 ROOT = Path(__file__).resolve().parents[2]
 FEED_INTERVAL_S = 0.005
@@ -96,11 +98,19 @@ class Member(Process):
 class Feed:
     """A producer that keeps sending numbered records, and remembers the positions of acknowledged ones."""
 
-    def __init__(self, bootstrap: str, topic: str, partitions: int, **options: Any) -> None:
+    def __init__(
+        self,
+        bootstrap: str,
+        topic: str,
+        partitions: int,
+        interval_s: float = FEED_INTERVAL_S,
+        **options: Any,
+    ) -> None:
+        """interval_s: between two records."""
         self.acknowledged: dict[tuple[int, int], str] = {}
         self.errors: list[BaseException] = []
         self.sent = 0
-        self._topic, self._partitions = topic, partitions
+        self._topic, self._partitions, self._interval_s = topic, partitions, interval_s
         self._stopping = threading.Event()
         self._producer = new_producer(bootstrap, **options)
         self._thread = threading.Thread(target=self._run, daemon=True)
@@ -108,7 +118,7 @@ class Feed:
 
     def _run(self) -> None:
         for number in itertools.count():
-            if self._stopping.wait(FEED_INTERVAL_S):
+            if self._stopping.wait(self._interval_s):
                 return
             value, partition = f"{self._topic}-{number}", number % self._partitions
             future = self._producer.send(self._topic, value.encode(), partition=partition)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import queue
+import signal
 import subprocess
 import sys
 import threading
@@ -113,6 +114,14 @@ class Driver:
         """Kill the driver: it closes nothing, and its members do not leave."""
         self._process.kill()
         self._process.wait()
+
+    def freeze(self) -> None:
+        """Stop the driver's process, as a debugger does: its connections stay open."""
+        self._process.send_signal(signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        """Let the process go on."""
+        self._process.send_signal(signal.SIGCONT)
 
     def stop(self) -> None:
         """End it, if it still runs."""

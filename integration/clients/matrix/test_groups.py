@@ -130,7 +130,8 @@ def test_a_static_member_comes_back_without_a_rebalance(
     wait_for([3, 3], driver, second)
     before = second.assignment(name="c")
     driver.events(name="c")
-    again = new_driver(client)  # before the session begins to run out: some take seconds to start
+    again = new_driver(client)
+    again.hello()  # it runs before the session begins to run out: some take seconds to start
     second.crash()
     join(again, shared, instance="b")
     wait_for([3, 3], driver, again)

@@ -27,12 +27,12 @@ class Cell:
             return "SSL with a client's certificate"
         return f"{self.protocol}, {self.mechanism}" if self.mechanism else self.protocol
 
-    def environment(self, certificates: Path, password: str = PASSWORD) -> dict[str, str]:
+    def environment(self, certificates: Path, password: str = PASSWORD, user: str = USER) -> dict[str, str]:
         """The environment variables of a driver."""
         told = {"protocol": self.protocol}
         if self.mechanism:
-            told |= {"mechanism": self.mechanism, "user": USER}
-            told |= {"token": token()} if self.mechanism == "OAUTHBEARER" else {"password": password}
+            told |= {"mechanism": self.mechanism, "user": user}
+            told |= {"token": token(user)} if self.mechanism == "OAUTHBEARER" else {"password": password}
         if self.protocol.endswith("SSL"):
             told["ca"] = str(certificates / "ca.pem")
         if self.listener == "MUTUAL":
@@ -52,10 +52,10 @@ PROTOCOLS: Final = {"PLAINTEXT": "PLAINTEXT", **{cell.listener: cell.protocol fo
 """Of the listeners, by name; servers ask each other nothing but at the first."""
 
 
-def token() -> str:
-    """An unsecured token of USER."""
+def token(user: str = USER) -> str:
+    """An unsecured token of a user."""
     now_s = int(time.time())
-    claims = {"sub": USER, "iat": now_s, "exp": now_s + 3600}
+    claims = {"sub": user, "iat": now_s, "exp": now_s + 3600}
     return ".".join((_part({"alg": "none"}), _part(claims), ""))
 
 

@@ -50,7 +50,7 @@ def secured(
     ports = dict(zip(PROTOCOLS, itertools.count(slot.port), strict=False))
     addresses = {name: f"127.0.0.1:{port}" for name, port in ports.items()}
     listeners = ",".join(f"{name}://{address}" for name, address in addresses.items())
-    options = set_options(_settings(certificates) | dict(further or {}))
+    options = set_options(settings_of(certificates) | dict(further or {}))
     server = Server(directory, ["--listen", listeners, *options], command=BROKERS[broker])
     server.start()
     try:
@@ -61,7 +61,8 @@ def secured(
             server.stop()
 
 
-def _settings(certificates: Path) -> dict[str, str]:
+def settings_of(certificates: Path) -> dict[str, str]:
+    """The properties of a server with all these listeners. certificates: made by `kshim certificates`."""
     jaas = {
         f"listener.name.{listener.lower()}.{mechanism}.sasl.jaas.config": f"{MODULES}{line}"
         for listener in dict.fromkeys(cell.listener for cell in CELLS if cell.mechanism)

@@ -18,6 +18,8 @@ import org.apache.kafka.common.header.Header;
 /** A consumer on a thread of its own, which polls it and carries out calls in between. */
 final class Polling implements ConsumerRebalanceListener {
     private static final Duration POLL = Duration.ofMillis(50);
+    /** A rebalance listener is called in the next poll, so this shows in how long a rebalance takes. */
+    private static final Duration SHORT_POLL = Duration.ofMillis(5);
     private static final int CALL_S = 50;
 
     /** A record as the protocol has it. */
@@ -151,7 +153,7 @@ final class Polling implements ConsumerRebalanceListener {
     private void run() {
         while (!ends) {
             try {
-                consumer.poll(POLL).forEach(record -> records.add(Received.of(record)));
+                consumer.poll(SHORT_POLL).forEach(record -> records.add(Received.of(record)));
                 carryOut(calls.poll());
             } catch (Exception error) {
                 failure.set(error);
