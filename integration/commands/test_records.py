@@ -24,6 +24,9 @@ RECORDS = [
     {"key": "", "value": "line\nend \u00e9 \U0001f600", "headers": [["", ""]], "timestamp_ms": 0},
 ]
 
+KEPT = ("--set", "retention.ms=-1")
+"""For a topic whose records have old timestamps: its server would delete them at the next look."""
+
 
 def as_lines(records: Sequence[object]) -> bytes:
     return "".join(f"{json.dumps(each)}\n" for each in records).encode()
@@ -39,7 +42,7 @@ def without_place(record: dict[str, object]) -> dict[str, object]:
 
 @pytest.mark.parametrize("compression", CODECS)
 def test_json_comes_back_as_it_was(kshim: Kshim, topic: str, compression: str) -> None:
-    kshim("topic", "create", topic, "-p", "1")
+    kshim("topic", "create", topic, "-p", "1", *KEPT)
     records = [{**each, "timestamp_ms": each.get("timestamp_ms", 7)} for each in RECORDS]
     kshim("produce", topic, "--json", "-z", compression, stdin=as_lines(records))
     found = consumed(kshim, topic)
@@ -76,7 +79,7 @@ def test_kafka_python_reads_what_is_produced(kshim: Kshim, topic: str, compressi
 
 @pytest.mark.parametrize("compression", OF_KAFKA_PYTHON)
 def test_what_kafka_python_produces_is_read(kshim: Kshim, topic: str, compression: str) -> None:
-    kshim("topic", "create", topic, "-p", "2")
+    kshim("topic", "create", topic, "-p", "2", *KEPT)
     producer = new_producer(kshim.bootstrap, compression_type=None if compression == "none" else compression)
     producer.send(topic, b"v", b"k", [("h", b"\x80")], partition=1, timestamp_ms=123).get(10)
     producer.close()
@@ -107,7 +110,7 @@ def test_keys_go_where_kafkas_clients_put_them(kshim: Kshim, topic: str) -> None
 
 
 def test_places(kshim: Kshim, topic: str) -> None:
-    kshim("topic", "create", topic, "-p", "1")
+    kshim("topic", "create", topic, "-p", "1", *KEPT)
     lines = [{"value": str(number), "timestamp_ms": 1000 * number} for number in range(10)]
     kshim("produce", topic, "--json", stdin=as_lines(lines))
 

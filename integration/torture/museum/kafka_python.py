@@ -22,6 +22,9 @@ SETTINGS: dict[str, Any] = {
     "max_poll_records": 50,
 }
 
+POLL_MS = 2000
+"""Long, because kafka-python 3.0.12 loses its assignment when a poll ends while it joins."""
+
 
 def consumer(**settings: Any) -> KafkaConsumer:
     return KafkaConsumer(TOPIC, **{**SETTINGS, **settings})
@@ -29,7 +32,7 @@ def consumer(**settings: Any) -> KafkaConsumer:
 
 def polled(reader: KafkaConsumer) -> Iterable[tuple[TopicPartition, list[Any]]]:
     try:
-        return reader.poll(timeout_ms=200).items()
+        return reader.poll(timeout_ms=POLL_MS).items()
     except KafkaError:
         return ()
 
