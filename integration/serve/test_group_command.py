@@ -127,7 +127,7 @@ def first_read(kshim: Kshim, topic: str, group: str) -> int:
 
 
 def test_consumers_go_on_where_they_are_set(kshim: Kshim) -> None:
-    topic, group = kshim.topic(), kshim.group()
+    topic, group = kshim.topic(retention_ms=-1), kshim.group()
     kshim.produce(topic, [NewRecord(b"v", timestamp_ms=1000 * number) for number in range(10)])
     kshim.set_offsets(group, {(topic, 0): 5})
     assert first_read(kshim, topic, group) == 5

@@ -30,7 +30,7 @@ def cluster(server: Server) -> Cluster:
 
 @pytest.mark.parametrize("codec", CODECS)
 def test_a_client_reads_what_was_produced(cluster: Cluster, codec: Any) -> None:
-    topic = cluster.topic(partitions=2)
+    topic = cluster.topic(partitions=2, retention_ms=-1)
     given = NewRecord(b"\xff", "k", {"a": "1", "b": None}, timestamp_ms=1_700_000_000_123, partition=1)
     before_ms = time.time() * 1000
     assert cluster.produce(
@@ -52,7 +52,7 @@ def test_a_client_reads_what_was_produced(cluster: Cluster, codec: Any) -> None:
 
 @pytest.mark.parametrize("codec", CODECS)
 def test_what_a_client_produced_is_read(cluster: Cluster, codec: str) -> None:
-    topic = cluster.topic()
+    topic = cluster.topic(retention_ms=-1)
     producer = new_producer(cluster.bootstrap, compression_type=None if codec == "none" else codec)
     for number in range(3):
         producer.send(topic, b"%d" % number, key=b"k", headers=[("h", b"x")], timestamp_ms=number + 1)

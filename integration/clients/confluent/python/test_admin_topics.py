@@ -246,7 +246,7 @@ def test_list_offsets(
 ) -> None:
     from confluent_kafka.admin import OffsetSpec
 
-    name = new_topic(2)
+    name = new_topic(2, retention_ms="-1")
     for number in range(10):
         send(producer, name, str(number), partition=0, timestamp=1000 * (number + 1))
     expected = {  # offset and timestamp of the full and of the empty partition, by what was asked for
