@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 from aiokafka import AIOKafkaConsumer
@@ -75,11 +75,11 @@ async def tasks_and_auto_commit() -> None:
     await reader.stop()
 
 
-PROGRAMS: dict[str, Callable[[], Awaitable[None]]] = {
+PROGRAMS: dict[str, Callable[[], Coroutine[Any, Any, None]]] = {
     "awaited": awaited,
     "tasks-and-auto-commit": tasks_and_auto_commit,
 }
 
 if __name__ == "__main__":
     end_at_sigterm()
-    asyncio.run(PROGRAMS[sys.argv[1]]())  # type: ignore[arg-type]
+    asyncio.run(PROGRAMS[sys.argv[1]]())

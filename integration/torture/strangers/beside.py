@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import argparse
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import NoReturn
 
@@ -23,6 +23,7 @@ from kshim.testing.new_records import NewRecord
 from kshim.torture.choice import schedule_of
 from kshim.torture.evidence import Partition
 from kshim.torture.judgement import judge
+from kshim.torture.outputs import VALUE
 from kshim.torture.processes import now_ms
 from kshim.torture.promises import Anomaly, Judged, Output, Promise
 from kshim.torture.run import Run
@@ -42,6 +43,15 @@ PROPERTIES = {
     "group.min.session.timeout.ms": "500",
     "transaction.abort.timed.out.transaction.cleanup.interval.ms": "500",
 }
+
+
+def _refused(what: str) -> Callable[..., NoReturn]:
+    """A method that refuses a step which Apache Kafka does not do on command."""
+
+    def refuse(*_: object) -> NoReturn:
+        raise Refused(f"Apache Kafka does not {what}")
+
+    return refuse
 
 
 class ApacheStage:
@@ -108,8 +118,18 @@ class ApacheStage:
     def mend(self) -> None:
         """Nothing was broken."""
 
-    def __getattr__(self, name: str) -> NoReturn:
-        raise Refused(f"Apache Kafka does not {name}")
+    append_aborted = _refused("abort records")
+    fail_requests = _refused("fail requests")
+    put_out = _refused("put a member out")
+    static_member = _refused("name a static member")
+    fence = _refused("fence a static member")
+    fence_producer = _refused("fence a producer")
+    rebalance = _refused("rebalance")
+    move_coordinator = _refused("move a coordinator")
+    move_leader = _refused("move a leader")
+    stop_broker = _refused("stop a broker")
+    start_broker = _refused("start a broker")
+    add_partitions = _refused("add partitions")
 
 
 def settings_of(stranger: Stranger) -> Settings:
@@ -129,7 +149,7 @@ def settings_of(stranger: Stranger) -> Settings:
         settle_s=40,
         group=given.group,
         output_topic=given.output or "output",
-        **({"value": values["--value"]} if "--value" in values else {}),
+        value=values.get("--value", VALUE),
     )
 
 
@@ -142,7 +162,7 @@ def play(stranger: Stranger, schedule: Schedule, session_ms: int) -> bool:
         try:
             stage = ApacheStage(server.bootstrap, settings.group, settings.topic, schedule.instances)
             logs, states = Path(directory), Path(directory, "states")
-            evidence = Run(settings, schedule, stage, logs, states).play().evidence  # type: ignore[arg-type]
+            evidence = Run(settings, schedule, stage, logs, states).play().evidence
         finally:
             server.kill()
     findings = [each for each in judge(evidence, settings.judged) if each.anomaly not in UNKNOWN]

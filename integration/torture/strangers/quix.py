@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from typing import Literal
 
 from quixstreams import Application
 
@@ -26,12 +27,12 @@ def work(value: bytes) -> bytes:
     return value
 
 
-def main(guarantee: str) -> None:
+def main(guarantee: Literal["at-least-once", "exactly-once"]) -> None:
     app = Application(
         broker_address=BOOTSTRAP,
         consumer_group=GROUP,
         auto_offset_reset="earliest",
-        processing_guarantee=guarantee,  # type: ignore[arg-type]
+        processing_guarantee=guarantee,
         commit_interval=0.3,
         consumer_poll_timeout=0.1,
         consumer_extra_config={
@@ -50,4 +51,4 @@ def main(guarantee: str) -> None:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main("exactly-once" if sys.argv[1] == "exactly-once" else "at-least-once")

@@ -1,0 +1,49 @@
+"""What `integration.torture.seeds` plays, writes and prints."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from integration.torture.seeds import BROKEN, HOLDS, Part, Played, Playing, broken, chosen, table, twins
+
+pytestmark = pytest.mark.kshim_only("it starts kshim")
+
+
+def test_every_twin_has_a_name_of_its_own() -> None:
+    names = [part.name for part in (*twins(), *broken())]
+    assert len(names) == len(set(names))
+    assert "confluent-kept-static-id-for-fenced-and-deaf" in names
+
+
+def test_programs_are_chosen_in_the_order_of_the_words() -> None:
+    names = [part.name for part in chosen(twins(), ("java-transactions", "java", ""))]
+    assert names[0] == "java-transactions-for-transactions-without-fencing"
+    assert all(name.startswith("java") for name in names[:3])
+    assert len(names) == len(twins())
+
+
+def test_a_run_that_is_broken_leaves_its_page_and_a_line(tmp_path: Path) -> None:
+    part = Part("early", "kafka_python", "commit-first", ("--report", "--for", "3s", "--faults", "kill"))
+    played = [Playing(tmp_path).play(part, seed) for seed in range(1, 6)]
+    (found, *_) = (run for run in played if run.verdict == BROKEN)
+    assert "lost" in found.findings
+    assert "input-" in found.story
+    for name in ("story.html", "s.json", "said.txt", "c1.log"):
+        assert (tmp_path / f"early-{found.seed}" / name).exists()
+    lines = [json.loads(line) for line in (tmp_path / "runs.jsonl").read_text().splitlines()]
+    assert [line["seed"] for line in lines] == [1, 2, 3, 4, 5]
+    for run in played:
+        assert (tmp_path / f"early-{run.seed}").exists() is (run.verdict != HOLDS)
+
+
+def test_the_table_counts_the_last_result_of_each_seed() -> None:
+    name = twins()[0].name
+    runs = [
+        Played(name, 1, BROKEN, 10, 1, "2 lost", "…"),
+        Played(name, 2, HOLDS, 20, 1, "", ""),
+        Played(name, 1, HOLDS, 30, 1, "", ""),
+    ]
+    assert f"| `{name}` | 2 of 2 | 25 |  |" in list(table(runs))
