@@ -14,16 +14,19 @@ import argparse
 import json
 import os
 import shutil
-import subprocess
-import threading
+import signal
 import time
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 from typing import NamedTuple
 
+from click.testing import CliRunner, Result
+
 from integration.torture.museum.pieces import PIECES, Piece
-from integration.torture.playing import program, tortured
+from integration.torture.playing import program
+from kshim.cli.torture import torture
 
 BROKEN_SEEDS = 5
 HOLDS, BROKEN, NO_VERDICT = "holds", "broken", "no verdict"
@@ -78,14 +81,13 @@ def chosen(parts: Sequence[Part], words: Sequence[str]) -> list[Part]:
     return list(found.values())
 
 
-class Playing:
-    """Plays runs, and keeps their lines."""
+class Runs:
+    """The file of the runs, and a directory for each run that did not hold."""
 
     def __init__(self, directory: Path) -> None:
         directory.mkdir(parents=True, exist_ok=True)
         self._directory = directory
         self._file = directory / "runs.jsonl"
-        self._lock = threading.Lock()
 
     def played(self) -> list[Played]:
         """The runs in the file, the oldest first."""
@@ -94,26 +96,29 @@ class Playing:
         return [Played(**json.loads(line)) for line in self._file.read_text().splitlines()]
 
     def play(self, part: Part, seed: int) -> Played:
-        """Play a run, write its line, and keep what it left behind if it does not hold."""
+        """Play a run, append its line, and keep what it left behind if it does not hold."""
         kept = self._directory / f"{part.name}-{seed}"
         shutil.rmtree(kept, ignore_errors=True)
         kept.mkdir()
         run = _torture(part, seed, kept)
-        with self._lock, self._file.open("a") as file:
+        with self._file.open("a") as file:  # one short write, which no other process can split
             file.write(json.dumps(run._asdict()) + "\n")
         print(f"{run.name} {run.seed}: {run.verdict} {run.findings} ({run.seconds} s)", flush=True)
         if run.verdict == HOLDS:
             shutil.rmtree(kept)
         return run
 
-    def play_until_found(self, part: Part) -> None:
+    def play_until_found(self, part: Part) -> Played:
         """Play seeds until one breaks the promise."""
         for seed in range(1, BROKEN_SEEDS + 1):
-            if self.play(part, seed).verdict == BROKEN:
-                return
+            run = self.play(part, seed)
+            if run.verdict == BROKEN:
+                break
+        return run
 
 
 def _torture(part: Part, seed: int, kept: Path) -> Played:
+    """Torture a program in this process, so that all its runs share one helper that starts servers."""
     options = (
         "--page",
         str(kept / "story.html"),
@@ -122,19 +127,22 @@ def _torture(part: Part, seed: int, kept: Path) -> Played:
         "--save-schedule",
         str(kept / "s.json"),
     )
+    command = program(part.client, part.program)
     began_s = time.monotonic()
-    try:
-        done = tortured(
-            program(part.client, part.program), "--seed", str(seed), *part.options, *options, timeout_s=RUN_S
-        )
-        said, status = done.stdout + done.stderr, done.returncode
-    except subprocess.TimeoutExpired as error:
-        said, status = f"not over in {RUN_S} s\n{error.stdout!r}", 2
-    (kept / "said.txt").write_text(said)
-    findings, story = _findings(said) if status in VERDICTS else (said.strip().splitlines()[-1], "")
+    signal.signal(signal.SIGALRM, signal.default_int_handler)
+    signal.alarm(RUN_S)
+    done = CliRunner().invoke(torture, ["-q", "--seed", str(seed), *part.options, *options, "--", *command])
+    signal.alarm(0)
+    (kept / "said.txt").write_text(done.output)
+    verdict = VERDICTS.get(done.exit_code, NO_VERDICT)
+    findings, story = _findings(done.output) if verdict != NO_VERDICT else (last_line(done), "")
     seconds = round(time.monotonic() - began_s, 1)
-    verdict = VERDICTS.get(status, NO_VERDICT)
     return Played(part.name, seed, verdict, seconds, round(os.getloadavg()[0], 1), findings, story)
+
+
+def last_line(done: Result) -> str:
+    """The last line that a torture without a verdict said."""
+    return (done.output.strip() or repr(done.exception)).splitlines()[-1]
 
 
 def _findings(said: str) -> tuple[str, str]:
@@ -189,20 +197,22 @@ def main() -> None:
     )
     options.add_argument("--table", action="store_true", help="print what was played, and play nothing")
     given = options.parse_args()
-    playing = Playing(given.directory)
+    runs = Runs(given.directory)
     if given.table:
-        print("\n".join(table(playing.played())))
+        print("\n".join(table(runs.played())))
         return
-    with ThreadPoolExecutor(given.at_once) as pool:
+    with ProcessPoolExecutor(given.at_once, get_context("spawn")) as pool:
         if given.broken:
-            list(pool.map(playing.play_until_found, chosen(broken(), given.words)))
-            return
-        done = set() if given.again else {(run.name, run.seed) for run in playing.played()}
-        seeds = given.again or range(given.first, given.first + given.seeds)
-        runs = [
-            (part, n) for part in chosen(twins(), given.words) for n in seeds if (part.name, n) not in done
-        ]
-        list(pool.map(playing.play, *zip(*runs, strict=True)) if runs else ())
+            waiting = [pool.submit(runs.play_until_found, part) for part in chosen(broken(), given.words)]
+        else:
+            done = set() if given.again else {(run.name, run.seed) for run in runs.played()}
+            seeds = given.again or range(given.first, given.first + given.seeds)
+            wanted = [(part, seed) for part in chosen(twins(), given.words) for seed in seeds]
+            waiting = [
+                pool.submit(runs.play, part, seed) for part, seed in wanted if (part.name, seed) not in done
+            ]
+        for each in waiting:
+            each.result()
 
 
 if __name__ == "__main__":

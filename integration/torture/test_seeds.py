@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from integration.torture.seeds import BROKEN, HOLDS, Part, Played, Playing, broken, chosen, table, twins
+from integration.torture.seeds import BROKEN, HOLDS, Part, Played, Runs, broken, chosen, table, twins
 
 pytestmark = pytest.mark.kshim_only("it starts kshim")
 
@@ -27,16 +27,17 @@ def test_programs_are_chosen_in_the_order_of_the_words() -> None:
 
 def test_a_run_that_is_broken_leaves_its_page_and_a_line(tmp_path: Path) -> None:
     part = Part("early", "kafka_python", "commit-first", ("--report", "--for", "3s", "--faults", "kill"))
-    played = [Playing(tmp_path).play(part, seed) for seed in range(1, 6)]
-    (found, *_) = (run for run in played if run.verdict == BROKEN)
+    found = Runs(tmp_path).play_until_found(part)
+    assert found.verdict == BROKEN
     assert "lost" in found.findings
     assert "input-" in found.story
     for name in ("story.html", "s.json", "said.txt", "c1.log"):
         assert (tmp_path / f"early-{found.seed}" / name).exists()
     lines = [json.loads(line) for line in (tmp_path / "runs.jsonl").read_text().splitlines()]
-    assert [line["seed"] for line in lines] == [1, 2, 3, 4, 5]
-    for run in played:
-        assert (tmp_path / f"early-{run.seed}").exists() is (run.verdict != HOLDS)
+    assert [(line["seed"], line["verdict"]) for line in lines[-1:]] == [(found.seed, BROKEN)]
+    assert not any(
+        (tmp_path / f"early-{line['seed']}").exists() for line in lines if line["verdict"] == HOLDS
+    )
 
 
 def test_the_table_counts_the_last_result_of_each_seed() -> None:
