@@ -8,13 +8,13 @@ from typing import Any
 
 from integration.differential.differences.configs import described_config
 from integration.differential.differences.groups import API_VERSIONS, PATIENT
-from integration.differential.differences.guest import Guest
+from integration.differential.differences.guest import Guest, soon
 from integration.differential.differences.member import PATIENCE_S, Member, coordinated, protocol
 from integration.differential.differences.scenario import difference
 from integration.support.awaiting import wait_until
 from schemas.consumer_protocol import ConsumerProtocolSubscription, encode_subscription
 from schemas.error_code import ErrorCode
-from schemas.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
+from schemas.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest, TopicPartitions
 
 
 def _join(guest: Guest, member_id: str = "m", topics: Collection[str] = ("t",), **fields: Any) -> Any:
@@ -35,6 +35,34 @@ def _classic(guest: Guest, name: str, protocols: Collection[str] = ("range",), *
     subscription = encode_subscription(ConsumerProtocolSubscription(topics=(guest.name("t"),)))
     offered = tuple(replace(protocol(subscription), name=each) for each in protocols)
     return Member(guest, name, protocols=offered, **fields)
+
+
+class _Consumer:
+    """A consumer member, which owns what the server gives it."""
+
+    def __init__(self, guest: Guest, member_id: str, **fields: Any) -> None:
+        """fields: fields of its first heartbeat."""
+        self._guest, self._id = guest, member_id
+        self._owned: tuple[TopicPartitions, ...] = ()
+        self._hear(_join(guest, member_id, **fields))
+
+    def beat(self, **fields: Any) -> int:
+        """Send a heartbeat; return the number of partitions that it owns then."""
+        request = ConsumerGroupHeartbeatRequest(
+            group_id=self._guest.name("g"),
+            member_id=self._id,
+            member_epoch=self._epoch,
+            topic_partitions=self._owned,
+            **fields,
+        )
+        return self._hear(self._guest.answer(1, request))
+
+    def _hear(self, answer: Any) -> int:
+        assert not answer.error_code, answer
+        self._epoch = answer.member_epoch
+        if answer.assignment is not None:
+            self._owned = answer.assignment.topic_partitions
+        return sum(len(each.partitions) for each in self._owned)
 
 
 def _error(answer: Any) -> str:
@@ -96,6 +124,18 @@ def the_interval_of_a_client_that_can_wait(guest: Guest) -> int:
     assert guest.error(API_VERSIONS, PATIENT) == "NONE"
     interval_ms: int = _join(guest).heartbeat_interval_ms
     return interval_ms
+
+
+@difference("D-expression-without-match", apache_kafka=1, kshim=2)
+def partitions_that_a_member_had_by_an_expression_before_one_that_matches_nothing(guest: Guest) -> int:
+    coordinated(guest)
+    guest.create("t", 2)
+    one = _Consumer(guest, "one")
+    other = _Consumer(guest, "other", topics=(), subscribed_topic_regex=guest.name("t"))
+    wait_until(lambda: (one.beat(), other.beat()) == (1, 1), PATIENCE_S, "a partition for each")
+    other.beat(subscribed_topic_regex="nothing")
+    assert not other.beat()
+    return soon(lambda: one.beat() + other.beat(), 2)
 
 
 @difference("D-large-group-changes", apache_kafka="UNKNOWN_SERVER_ERROR", kshim="NONE")

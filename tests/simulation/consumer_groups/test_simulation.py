@@ -8,7 +8,7 @@ from kshim.coordination.groups.consumer import computing, releasing
 from tests.simulation.consumer_groups.run import run
 from tests.simulation.outcome import total
 
-ONCE_FAILED = ((203053, False), (2007820, True))
+ONCE_FAILED = ((203053, False), (1026133, True), (2007820, True))
 """Seeds that fail without a fix that they have led to, and whether members commit."""
 
 pytestmark = pytest.mark.thorough

@@ -6,6 +6,7 @@ off one rebalance.
 
 from __future__ import annotations
 
+from collections.abc import Set
 from typing import NamedTuple
 
 from kshim.coordination.groups.consumer.environment import Visible
@@ -31,6 +32,10 @@ searches leave most of the time to others."""
 
 MOST_MATCHES = 3_000
 """After so many matches are written the rest follows in another decision: they take about 10 ms."""
+
+MOST_TARGETS = 3_000
+"""The most topics in members' targets that are looked at after a search. If there are more, the group
+rebalances."""
 
 
 def check_regex(it: Writing, member: Member) -> None:
@@ -123,6 +128,7 @@ def go_on_searching(it: Writing) -> None:
         return
     group.search = None
     group.search_at_ms = it.now_ms + min(PAUSE_MS * search.slices, SHORTEST_REFRESH_MS)
+    search.has_changes = search.has_changes or _is_to_give_up(it, search.without_match)
     it.noted.cause = Cause(Trigger.REGEX_RESOLVED) if search.has_changes else None
     if search.is_used and bump_if_changed(it, search.has_changes):
         group.refresh_at = (it.now_ms + REFRESH_MS, group.epoch)
@@ -141,5 +147,29 @@ def _write_matches(it: Writing, search: Search) -> bool:
             search.is_used = True
             before, now = known.resolved.get(regex), frozenset(matches)
             search.has_changes |= now != (frozenset() if before is None else before.topics)
+            if before is None and not now:
+                search.without_match.add(regex)
             it.put_regex(regex, Resolved(now, search.version, search.began_ms))
     return not search.found
+
+
+def _is_to_give_up(it: Writing, without_match: Set[str]) -> bool:
+    """True if the target gives a member partitions that it had by another expression, or may do so.
+
+    without_match: new expressions that match nothing. Apache Kafka leaves the partitions in the target, and
+    nobody reads them.
+    """
+    group, left = it.group, MOST_TARGETS
+    if not without_match:
+        return False
+    if group.computation is not None:
+        return True  # it may have begun before the expression changed
+    for member in group.members.values():
+        if member.regex not in without_match:
+            continue
+        target = group.target_of(member)
+        left -= len(target)
+        topics = map(it.environment.topics.with_id, target)
+        if left < 0 or any(each and not group.subscriptions.subscribes(member, each.name) for each in topics):
+            return True
+    return False

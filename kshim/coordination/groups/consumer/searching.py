@@ -23,6 +23,8 @@ class Search:
         """True once matches of an expression are written that a member still uses."""
         self.has_changes = False
         """True once matches are written that were others before."""
+        self.without_match: set[str] = set()
+        """Expressions that were searched for the first time, and match nothing."""
         self.slices = 0
         """How many parts of the work are done."""
         self._work = self._match(names)

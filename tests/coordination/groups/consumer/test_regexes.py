@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kshim.coordination.groups.consumer import regexes, searching
+from kshim.coordination.groups.consumer import computing, regexes, searching
 from kshim.coordination.groups.consumer.requests import MemberHeartbeat
 from kshim.coordination.groups.consumer.subscriptions import Resolved
 from kshim.coordination.groups.timers import TimerKind
@@ -55,6 +55,16 @@ def using(regex: str, *topics: str, at_ms: int = START_MS) -> World:
     member = stable("a", names=(), regex=regex, assigned=held(10, **dict.fromkeys(topics, (0,))))
     wanted = target(**dict.fromkeys(topics, (0,)))
     return running(Given(10, [(member, wanted)], resolved={regex: resolved(*topics, at_ms=at_ms)}))
+
+
+def shared(**of_b: Collection[int]) -> World:
+    """A group at epoch 10: `a` names the topic foo, `b` uses an expression, and has these partitions."""
+    of_a = {*range(6)}.difference(*of_b.values())
+    members = [
+        (stable("a", names=("foo",), assigned=held(10, foo=of_a)), target(foo=of_a)),
+        (stable("b", names=(), regex="fo+", assigned=held(10, **of_b)), target(**of_b)),
+    ]
+    return running(Given(10, members, resolved={"fo+": resolved("foo", at_ms=LONG_AGO)}))
 
 
 def running(given: Given) -> World:
@@ -109,6 +119,39 @@ class TestSearches:
         assert world.kinds() == [16, 3, 7, 6]
         answer = world.heartbeat("a", 10, topic_partitions=())
         assert (answer.member_epoch, shown(answer)) == (11, {FOO: set(range(6)), BAR: {0, 1, 2}})
+
+    def test_another_expression_that_matches_nothing(self) -> None:
+        world = shared(foo=(3, 4, 5))
+        answer = world.heartbeat("b", 10, subscribed_topic_regex="nothing", topic_partitions=())
+        assert (answer.member_epoch, shown(answer), world.group().epoch) == (10, {}, 10)
+        world.advance()
+        assert (searched(world), world.group().epoch) == ({"nothing": ()}, 11)
+        assert shown(world.heartbeat("a", 10)) == {FOO: set(range(6))}
+
+    def test_another_expression_that_matches_nothing_while_a_target_is_computed(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(computing, "MOST_STEPS", 1)
+        world = shared()
+        world.join("c", "foo")
+        assert world.group().computation is not None
+        world.heartbeat("b", 10, subscribed_topic_regex="nothing", topic_partitions=())
+        world.advance(regexes.PAUSE_MS)
+        wanted = {each: len(some.get(FOO, ())) for each, some in world.group().targets.items()}
+        assert (world.group().epoch, wanted) == (12, {"a": 3, "b": 0, "c": 3})
+
+    def test_after_a_search_few_targets_are_looked_at(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(regexes, "MOST_TARGETS", 0)
+        world = running(Given(10, [(stable("a", names=("foo",), regex="fo+"), target(foo=range(6)))]))
+        world.heartbeat("a", 10, subscribed_topic_regex="nothing")
+        world.advance()
+        assert (searched(world), world.group().epoch) == ({"nothing": ()}, 11)
+
+    def test_an_expression_that_matches_nothing_leaves_what_its_member_names(self) -> None:
+        world = running(Given(10, [(stable("a", names=("foo",), regex="fo+"), target(foo=range(6)))]))
+        world.heartbeat("a", 10, subscribed_topic_regex="nothing")
+        world.advance()
+        assert (searched(world), world.group().epoch) == ({"nothing": ()}, 10)
 
     def test_113_the_expression_changes_before_it_was_searched_for(self) -> None:
         world = World()
