@@ -110,8 +110,12 @@ def _now_and_then(*, on_revoke: bool = False, on_assign: bool = False) -> None:
             mine.commit()
         mine.begin(partitions)
 
-    calls = {"on_revoke": mine.commit} if on_revoke else {}
-    reader.subscribe([TOPIC], on_assign=assigned, **calls)
+    def revoked(*_: object) -> None:
+        reader.drop()
+        if on_revoke:
+            mine.commit()
+
+    reader.subscribe([TOPIC], on_assign=assigned, on_revoke=revoked)
     while not over.is_set():
         messages = mine.new(polled(reader, 10))
         writer.write(messages)

@@ -23,10 +23,24 @@ WRITES: dict[str, Any] = {"bootstrap.servers": BOOTSTRAP, "linger.ms": 5, "recon
 FLUSH_S = 20
 
 
-def subscribed(**settings: Any) -> Consumer:
+class Reader(Consumer):
+    """A consumer that gathers records for `polled`."""
+
+    def __init__(self, settings: dict[str, Any]) -> None:
+        super().__init__(settings)
+        self.gathered: list[Any] = []
+
+    def drop(self, *_: object) -> None:
+        """Forget the gathered records. A poll() may revoke the partitions of those before it, and after that
+        their next owner reads them again.
+        """
+        self.gathered.clear()
+
+
+def subscribed(**settings: Any) -> Reader:
     """A consumer of the topic. In the settings' names "_" stands for "."."""
-    reader = Consumer({**SETTINGS, **_dotted(settings)})
-    reader.subscribe([TOPIC])
+    reader = Reader({**SETTINGS, **_dotted(settings)})
+    reader.subscribe([TOPIC], on_revoke=reader.drop)
     return reader
 
 
@@ -36,17 +50,17 @@ def _dotted(settings: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def polled(reader: Consumer, most: int = AT_ONCE) -> list[Any]:
+def polled(reader: Reader, most: int = AT_ONCE) -> list[Any]:
     """Some records. Errors of the client are events that it gets over by itself, unless they are fatal."""
-    found: list[Any] = []
     wait_s = 0.2
-    while len(found) < most and (message := reader.poll(wait_s)) is not None:
+    while len(reader.gathered) < most and (message := reader.poll(wait_s)) is not None:
         error = message.error()
         if error is None:
-            found.append(message)
+            reader.gathered.append(message)
             wait_s = 0.0
         elif error.fatal() or error.code() == KafkaError._FATAL:
             raise KafkaException(error)  # such as a static member that is fenced: it gets no more records
+    found, reader.gathered = reader.gathered, []
     return found
 
 
