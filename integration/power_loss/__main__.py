@@ -88,7 +88,7 @@ def verify(
         raise Broken("\n".join(map(str, found.faults)))
     if lost:
         raise Broken(lost)
-    ends = {each.index: each.end for each in found.partitions if each.topic == topic}
+    ends = {each.partition: each.end for each in found.partitions if each.topic == topic}
     for partition, offset in wanted:
         if ends[partition] <= offset:
             raise Broken(f"{topic}-{partition} ends at {ends[partition]}, {offset} was acknowledged")

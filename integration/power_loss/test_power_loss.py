@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import random
+import shutil
 from pathlib import Path
 
+import pytest
+
+from integration.power_loss.__main__ import run
 from integration.power_loss.disk import PAGE_BYTES, possible_files
 from integration.power_loss.trace import DIRECTORY, Removed, Synced, SyncFailed, Written, events
+from integration.support.server import FOREIGN_COMMAND
 
 DATA_DIR = Path("/d")
 FILE = DATA_DIR / "data.mdb"
@@ -96,3 +101,11 @@ def test_removals_and_syncs_of_the_directory_are_read() -> None:
         Synced(1.6, 1.6, DIRECTORY),
         Removed(1.7, "ahead.1"),
     ]
+
+
+@pytest.mark.skipif(bool(FOREIGN_COMMAND) or not shutil.which("strace"), reason="only kshim, under strace")
+def test_what_is_acknowledged_outlives_a_few_losses_of_power(tmp_path: Path) -> None:
+    """`python -m integration.power_loss` tries thousands."""
+    of_records, of_group, looked_at = run(tmp_path, records=30, seed=5)
+    assert of_records == 30
+    assert min(of_group, looked_at) > 10

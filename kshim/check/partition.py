@@ -36,6 +36,8 @@ class Checked(NamedTuple):
 
     topic: str
     partition: int
+    end: int
+    """The offset after its last batch."""
     records: int
     batches: int
     bytes: int
@@ -168,7 +170,7 @@ class PartitionCheck:
     def checked(self) -> Checked:
         """Return what was found so far."""
         sizes = self.records, self.batches, self.bytes
-        return Checked(self.topic, self.index, *sizes, tuple(self.faults))
+        return Checked(self.topic, self.index, self.end, *sizes, tuple(self.faults))
 
     def _journal_faults(self) -> Iterator[str]:
         """Yield the faults at the end of the log, if all of it was read."""
