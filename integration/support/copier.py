@@ -10,19 +10,16 @@ from __future__ import annotations
 
 import contextlib
 import faulthandler
-import json
-import logging
-import signal
-import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.errors import KafkaError
 
+from integration.support import member_process
 from integration.support.clients import POLL_MS, new_producer, offset_and_metadata
 from integration.support.events import emit
-from integration.support.member import Listener, new_member, stopped_by_sigterm
+from integration.support.member import Listener, new_member
 
 TRANSACTION_TIMEOUT_MS = 20_000
 DELIVERY_TIMEOUT_MS = 20_000
@@ -33,29 +30,27 @@ TRANSACTION_S = 12.0
 Batches = Mapping[TopicPartition, Sequence[Any]]
 
 
+@contextlib.contextmanager
+def at_most(seconds: float) -> Iterator[None]:
+    """End the process, and print where it stands, if the block takes longer."""
+    faulthandler.dump_traceback_later(seconds, exit=True)
+    try:
+        yield
+    finally:
+        faulthandler.cancel_dump_traceback_later()
+
+
 class Copier:
     """Copies what the consumer reads, each batch in a transaction."""
+
+    errors = KafkaError
 
     def __init__(self, consumer: KafkaConsumer, options: dict[str, Any]) -> None:
         self._consumer = consumer
         self._options = options
-        self._producer: KafkaProducer | None = None
 
-    def run(self, stopping: list[int]) -> None:
-        while not stopping:
-            faulthandler.dump_traceback_later(TRANSACTION_S, exit=True)
-            try:
-                producer = self._producer = self._producer or self._new_producer()
-                faulthandler.cancel_dump_traceback_later()
-                batches = self._consumer.poll(timeout_ms=POLL_MS)
-                if batches:
-                    faulthandler.dump_traceback_later(TRANSACTION_S, exit=True)
-                    self._copy(producer, batches)
-            except KafkaError as error:
-                emit("commit_failed", error=f"{type(error).__name__}: {error}")
-                self._forget_producer()
-
-    def _new_producer(self) -> KafkaProducer:
+    @at_most(TRANSACTION_S)
+    def new_producer(self) -> KafkaProducer:
         producer = new_producer(
             self._options["bootstrap"],
             client_id=self._options["client_id"],
@@ -68,6 +63,11 @@ class Copier:
         self._rewind()
         return producer
 
+    def copy_next(self, producer: KafkaProducer) -> None:
+        if batches := self._consumer.poll(timeout_ms=POLL_MS):
+            self._copy(producer, batches)
+
+    @at_most(TRANSACTION_S)
     def _copy(self, producer: KafkaProducer, batches: Batches) -> None:
         member = self._consumer.group_metadata()
         if member.generation_id < 0:  # it would commit as if it were no member, which no group refuses
@@ -90,14 +90,16 @@ class Copier:
         producer.commit_transaction()
         emit("committed", offsets={partition.partition: end for partition, end in ends.items()})
 
-    def _forget_producer(self) -> None:
-        """Go on with a new producer, which aborts what was not committed. The former one might still send
-        records that it has given up, into its next transaction.
+    def recover(self, producer: KafkaProducer, _: KafkaError) -> None:
+        """Go on with a new producer, which aborts what was not committed. This one might still send records
+        that it has given up, into its next transaction.
         """
-        producer, self._producer = self._producer, None
-        if producer is not None:
-            with contextlib.suppress(KafkaError):
-                producer.close(timeout=0)
+        self.close(producer)
+
+    @at_most(TRANSACTION_S)
+    def close(self, producer: KafkaProducer) -> None:
+        with contextlib.suppress(KafkaError):
+            producer.close(timeout=0)
 
     def _rewind(self) -> None:
         """Go on behind what was committed. The transactions before this call have ended."""
@@ -106,24 +108,17 @@ class Copier:
             if partition in self._consumer.assignment():
                 self._consumer.seek(partition, committed or 0)
 
-    def close(self) -> None:
-        self._forget_producer()
-        faulthandler.cancel_dump_traceback_later()
-        self._consumer.close()
-
 
 def main() -> None:
-    options = json.loads(sys.argv[1])
-    logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s %(message)s")
-    faulthandler.register(signal.SIGUSR1)
-    stopping = stopped_by_sigterm()
+    options, stopping = member_process.begin()
     consumer = new_member(options, isolation_level="read_committed")
     consumer.subscribe([options["topic"]], listener=Listener(consumer))
     emit("started")
     copier = Copier(consumer, options)
-    copier.run(stopping)
-    copier.close()
-    emit("closed", seconds=0.0)
+    producer = member_process.copy_until_stopped(copier, stopping)
+    if producer is not None:
+        copier.close(producer)
+    member_process.close(consumer)
 
 
 if __name__ == "__main__":

@@ -4,14 +4,11 @@ lines.
 
 from __future__ import annotations
 
-import faulthandler
-import json
-import signal
-import sys
 from typing import Any
 
 from confluent_kafka import Consumer, KafkaException, Message, Producer, TopicPartition
 
+from integration.support import member_process
 from integration.support.events import emit
 from integration.support.librdkafka_member import assigned, consumed, new_member, revoked
 
@@ -23,23 +20,13 @@ ANSWER_S = 30.0
 class Copier:
     """Copies what the consumer reads, each batch in a transaction."""
 
+    errors = KafkaException
+
     def __init__(self, consumer: Consumer, options: dict[str, Any]) -> None:
         self._consumer = consumer
         self._options = options
-        self._producer: Producer | None = None
 
-    def run(self, stopping: list[int]) -> None:
-        while not stopping:
-            try:
-                producer = self._producer = self._producer or self._new_producer()
-                if records := consumed(self._consumer):
-                    self._copy(producer, records)
-            except KafkaException as error:
-                emit("commit_failed", error=str(error))
-                if not stopping:
-                    self._recover(error)
-
-    def _new_producer(self) -> Producer:
+    def new_producer(self) -> Producer:
         producer = Producer(
             {
                 "bootstrap.servers": self._options["bootstrap"],
@@ -52,6 +39,10 @@ class Copier:
         producer.init_transactions(ANSWER_S)
         self._rewind()
         return producer
+
+    def copy_next(self, producer: Producer) -> None:
+        if records := consumed(self._consumer):
+            self._copy(producer, records)
 
     def _copy(self, producer: Producer, records: list[Message]) -> None:
         member = self._consumer.consumer_group_metadata()
@@ -67,18 +58,17 @@ class Copier:
         producer.commit_transaction(ANSWER_S)
         emit("committed", offsets=ends)
 
-    def _recover(self, error: KafkaException) -> None:
-        """Abort what was not committed; if that cannot be, go on with a new producer, which ends it."""
-        producer, self._producer = self._producer, None
-        if producer is None or error.args[0].fatal():
-            return
+    def recover(self, producer: Producer, error: KafkaException) -> Producer | None:
+        """Abort what was not committed; if that cannot be, a new producer ends it."""
+        if error.args[0].fatal():
+            return None
         try:
             producer.abort_transaction(ANSWER_S)
             self._rewind()
         except KafkaException as again:
             emit("commit_failed", error=str(again))
-        else:
-            self._producer = producer
+            return None
+        return producer
 
     def _rewind(self) -> None:
         """Go on behind what was committed. The transactions before this call have ended."""
@@ -93,22 +83,14 @@ class Copier:
             [TopicPartition(each.topic, each.partition, max(each.offset, 0)) for each in committed]
         )
 
-    def close(self) -> None:
-        self._consumer.close()
-
 
 def main() -> None:
-    options: dict[str, Any] = json.loads(sys.argv[1])
-    faulthandler.register(signal.SIGUSR1)
-    stopping: list[int] = []
-    signal.signal(signal.SIGTERM, lambda number, frame: stopping.append(number))
+    options, stopping = member_process.begin()
     consumer = new_member(options)
     consumer.subscribe([options["topic"]], on_assign=assigned, on_revoke=revoked, on_lost=revoked)
     emit("started")
-    copier = Copier(consumer, options)
-    copier.run(stopping)
-    copier.close()
-    emit("closed", seconds=0.0)
+    member_process.copy_until_stopped(Copier(consumer, options), stopping)
+    member_process.close(consumer)
 
 
 if __name__ == "__main__":

@@ -7,16 +7,12 @@ SIGUSR1 it prints where it stands.
 
 from __future__ import annotations
 
-import faulthandler
-import json
-import signal
 import struct
-import sys
-import time
 from typing import Any
 
 from confluent_kafka import Consumer, KafkaException, Message, TopicPartition
 
+from integration.support import member_process
 from integration.support.events import emit
 
 POLL_S = 0.5
@@ -110,17 +106,12 @@ def new_member(options: dict[str, Any]) -> Consumer:
 
 
 def main() -> None:
-    options: dict[str, Any] = json.loads(sys.argv[1])
-    faulthandler.register(signal.SIGUSR1)
-    stopping: list[int] = []
-    signal.signal(signal.SIGTERM, lambda number, frame: stopping.append(number))
+    options, stopping = member_process.begin()
     consumer = new_member(options)
     emit("started")
     consumer.subscribe([options["topic"]], on_assign=assigned, on_revoke=revoked, on_lost=revoked)
     consume(consumer, stopping)
-    began_s = time.monotonic()
-    consumer.close()
-    emit("closed", seconds=time.monotonic() - began_s)
+    member_process.close(consumer)
 
 
 if __name__ == "__main__":

@@ -7,17 +7,13 @@ raises KeyboardInterrupt, and then it closes.
 
 from __future__ import annotations
 
-import faulthandler
-import json
-import logging
 import signal
-import sys
-import time
 from typing import Any
 
 from kafka import ConsumerRebalanceListener, KafkaConsumer
 from kafka.errors import KafkaConnectionError, KafkaError
 
+from integration.support import member_process
 from integration.support.clients import ASSIGNORS, POLL_MS, generation_id, new_consumer
 from integration.support.events import emit
 
@@ -76,18 +72,8 @@ def new_member(options: dict[str, Any], **settings: Any) -> KafkaConsumer:
     )
 
 
-def stopped_by_sigterm() -> list[int]:
-    """A list that has an item as soon as SIGTERM has come."""
-    stopping: list[int] = []
-    signal.signal(signal.SIGTERM, lambda number, frame: stopping.append(number))
-    return stopping
-
-
 def main() -> None:
-    options = json.loads(sys.argv[1])
-    faulthandler.register(signal.SIGUSR1)
-    logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s %(message)s")
-    stopping = stopped_by_sigterm()
+    options, stopping = member_process.begin()
     # A shell starts background jobs with SIGINT ignored, and their children inherit that.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     consumer = new_member(options)
@@ -97,9 +83,7 @@ def main() -> None:
         consume(consumer, stopping)
     except KeyboardInterrupt:
         emit("interrupted")
-    began = time.monotonic()
-    consumer.close()
-    emit("closed", seconds=time.monotonic() - began)
+    member_process.close(consumer)
 
 
 if __name__ == "__main__":

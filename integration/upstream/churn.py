@@ -20,6 +20,7 @@ import random
 import signal
 import sys
 import tempfile
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -39,6 +40,7 @@ def main() -> int:
     parser.add_argument("--kafka", type=int, default=1, help="nodes of Apache Kafka (default: %(default)s)")
     parser.add_argument("--faults", type=names(list(FAULTS)), default=list(FAULTS), help="drawn from these")
     parser.add_argument("--seed", type=int, default=random.randrange(1_000_000))
+    parser.add_argument("--keep", type=Path, help="a new directory for the logs of all processes")
     options = parser.parse_args()
     is_enough: list[int] = []
     signal.signal(signal.SIGTERM, lambda number, frame: is_enough.append(number))
@@ -49,7 +51,8 @@ def main() -> int:
             stage.begin()
             for played in range(1, options.rounds + 1):
                 done = stage.play(stage.draw(options.faults))
-                print(f"round {played}: {done}, load average {load_average():.1f}", flush=True)
+                when = time.strftime("%H:%M:%S")
+                print(f"{when} round {played}: {done}, load average {load_average():.1f}", flush=True)
                 if is_enough:
                     break
             wrong = stage.judge()
@@ -57,6 +60,8 @@ def main() -> int:
             wrong = [str(error)]
         finally:
             stage.end()
+            if options.keep:
+                stage.keep(options.keep)
     print(f"{played} rounds, seed {options.seed}", *report(stage, wrong), sep="\n")
     return 1 if wrong else 0
 

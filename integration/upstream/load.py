@@ -61,6 +61,16 @@ def have_committed(groups: Sequence[Loaded], since_s: float) -> bool:
     return all(times and times[-1] > since_s for group in groups for times in group.series())
 
 
+def wait_committed(groups: Sequence[Loaded], servers: Sequence[Server]) -> None:
+    """Wait until everybody in these groups has committed once more. Report these servers if that fails."""
+    since_s = time.monotonic()
+    wait_until(
+        lambda: have_committed(groups, since_s),
+        WITHIN_S,
+        lambda: "\n".join(["commits of all", *(each.report() for each in (*servers, *groups))]),
+    )
+
+
 class Bare(threading.Thread):
     """Commits and reads offsets of one group as fast as it is answered, without being a member."""
 

@@ -8,12 +8,13 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Protocol
 
 from integration.apache_kafka.nodes import Nodes
 from integration.support.awaiting import wait_until
 from integration.support.clients import Admin
 from integration.support.server import Server
-from integration.upstream.load import WITHIN_S, Bare, Consumers, Loaded, gap_s, have_committed
+from integration.upstream.load import WITHIN_S, Bare, Consumers, Loaded, gap_s, wait_committed
 
 FROZEN_S = 9.0
 """Longer than the session of the processes."""
@@ -27,6 +28,25 @@ def are_to_share(servers: Sequence[Server], count: int) -> bool:
     """True if each of these was last told that `count` kshim share the shards."""
     lines = [[line for line in each.log if SHARE in line] for each in servers]
     return all(of and f" {count}{SHARE}" in of[-1] for of in lines)
+
+
+class Ending(Protocol):
+    def end(self) -> None: ...
+
+
+class Killed(Protocol):
+    def kill(self) -> None: ...
+
+
+def end_all(groups: Sequence[Ending], servers: Sequence[Server], nodes: Killed) -> None:
+    """End the groups, then the servers that run, of which some may be stopped, then the nodes."""
+    for group in groups:
+        group.end()
+    for server in servers:
+        if server.running:
+            server.process.send_signal(signal.SIGCONT)
+            server.kill()
+    nodes.kill()
 
 
 class Play:
@@ -67,7 +87,7 @@ class Play:
             self.groups.append(
                 Consumers(self.servers, kind, f"read-by-{kind}", self._directory, self._replicas)
             )
-        self.wait_committed(self.groups, time.monotonic())
+        self.wait_committed(self.groups)
 
     # ---- a fault
 
@@ -83,23 +103,21 @@ class Play:
             self.told_s[fault].append(time.monotonic() - begun_s)
         if fault == "freeze":
             # Real clients wait for a process that does not answer, as long as it keeps its connections.
-            self.wait_committed([each for each in self.groups if isinstance(each, Bare)], time.monotonic())
+            self.wait_committed([each for each in self.groups if isinstance(each, Bare)])
             wait_until(lambda: time.monotonic() > begun_s + FROZEN_S, FROZEN_S, "the end of a session")
             undo()
-            self.wait_committed(self.groups, time.monotonic())
+            self.wait_committed(self.groups)
         else:
-            self.wait_committed(self.groups, time.monotonic())
+            self.wait_committed(self.groups)
             undo()
         for group in hit:
             self.gaps[fault, group.kind].append(gap_s(group, begun_s))
         self.wait_shared()
-        self.wait_committed(self.groups, time.monotonic())
+        self.wait_committed(self.groups)
         self.most_loaded = max(self.most_loaded, load_average())
 
-    def wait_committed(self, groups: Sequence[Loaded], since_s: float) -> None:
-        wait_until(
-            lambda: have_committed(groups, since_s), WITHIN_S, lambda: f"commits of all\n{self.report()}"
-        )
+    def wait_committed(self, groups: Sequence[Loaded]) -> None:
+        wait_committed(groups, self.servers)
 
     def wait_told(self, servers: Sequence[Server]) -> None:
         """Wait until these are to lead all shards among them."""
@@ -140,13 +158,7 @@ class Play:
         return [fault for group in self.groups for fault in group.finish()]
 
     def end(self) -> None:
-        for group in self.groups:
-            group.end()
-        for server in self.servers:
-            if server.running:
-                server.process.send_signal(signal.SIGCONT)
-                server.kill()
-        self.nodes.kill()
+        end_all(self.groups, self.servers, self.nodes)
 
     def report(self) -> str:
         """The logs of all processes."""

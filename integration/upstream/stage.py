@@ -8,6 +8,7 @@ everybody has gone on: all members have committed, and what was acknowledged bef
 from __future__ import annotations
 
 import random
+import shutil
 import signal
 import threading
 import time
@@ -23,7 +24,7 @@ from integration.support.server import Server
 from integration.support.story import Feed
 from integration.upstream.copies import Copies
 from integration.upstream.load import gap_s
-from integration.upstream.play import are_to_share, load_average
+from integration.upstream.play import are_to_share, end_all, load_average
 from integration.upstream.seats import PROGRAMS, Seat, SeatedGroup
 from integration.upstream.ways import NodesWithWays
 
@@ -216,16 +217,16 @@ class Stage:
 
     def end(self) -> None:
         self._over.set()
-        for group in self.groups:
-            group.end()
-        if self.groups:
-            self._copies.end()
-            self.feed.end()
-        for server in self.servers:
-            if server.running:
-                server.process.send_signal(signal.SIGCONT)
-                server.kill()
-        self.nodes.kill()
+        ending = [*self.groups, *([self._copies, self.feed] if self.groups else [])]
+        end_all(ending, self.servers, self.nodes)
+
+    def keep(self, directory: Path) -> None:
+        """Write the logs of all processes into a new directory."""
+        directory.mkdir(parents=True)
+        for server in (*self.servers, *self.nodes.servers.values()):
+            (directory / f"{server.data_dir.name}.log").write_text("\n".join(server.log))
+        for path in self._directory.glob("*.log"):
+            shutil.copy(path, directory)
 
     def report(self) -> str:
         return "\n".join(each.report() for each in (*self.servers, *self.groups))

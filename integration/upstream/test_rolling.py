@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,7 +11,7 @@ from integration.apache_kafka.nodes import Nodes, are_in_sync
 from integration.support.awaiting import wait_until
 from integration.support.clients import Admin
 from integration.support.server import Server, set_options
-from integration.upstream.load import Bare, Consumers, Loaded, have_committed
+from integration.upstream.load import Bare, Consumers, Loaded, wait_committed
 
 REPLICAS = 3
 WITHIN_S = 120
@@ -56,25 +55,17 @@ def test_nothing_is_lost_and_nobody_rebalances(
         *(Bare(pair, f"group-{number}-of-{topic}", topic) for number in range(BARE)),
     ]
 
-    def wait_committed() -> None:
-        since_s = time.monotonic()
-        wait_until(
-            lambda: have_committed(groups, since_s),
-            WITHIN_S,
-            lambda: "\n".join(each.report() for each in (*pair, *groups)),
-        )
-
     try:
-        wait_committed()
+        wait_committed(groups, pair)
         rebalances = consumers.rebalances()
         for node in nodes.servers.values():
             node.stop() if ends == "stop" else node.kill()
-            wait_committed()
+            wait_committed(groups, pair)
             node.restart()
             wait_until(
                 lambda node=node: are_in_sync(node, REPLICAS), WITHIN_S, lambda node=node: node.report()
             )
-            wait_committed()
+            wait_committed(groups, pair)
         assert consumers.rebalances() == rebalances
         assert [fault for group in groups for fault in group.finish()] == []
     finally:

@@ -8,16 +8,14 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from integration.support.awaiting import wait_until
 from integration.support.server import COMMAND, Server
 from integration.support.story import ROOT
-from integration.upstream.load import Bare, Consumers, Loaded, have_committed
+from integration.upstream.load import Bare, Consumers, Loaded, wait_committed
 
 CLASSIC, BOTH = ("librdkafka",), ("librdkafka", "librdkafka-consumer")
 OLDER = {
@@ -27,7 +25,7 @@ OLDER = {
 """The groups' members, by the commit of the older build. The commits are of 24 and 27 November 2026; the
 first one does not serve the consumer protocol in front of an upstream.
 """
-BARE, WITHIN_S = 4, 120
+BARE = 4
 
 
 @pytest.fixture(params=OLDER, ids=("classic", "both"))
@@ -70,23 +68,15 @@ def test_groups_go_on_from_the_older_build_to_this_one_and_back(
     bare = [Bare(pair, f"group-{number}-of-{topic}", consumers[0].story.topic) for number in range(BARE)]
     groups: list[Loaded] = [*consumers, *bare]
 
-    def wait_committed() -> None:
-        since_s = time.monotonic()
-        wait_until(
-            lambda: have_committed(groups, since_s),
-            WITHIN_S,
-            lambda: "\n".join(each.report() for each in (*pair, *groups)),
-        )
-
     try:
-        wait_committed()
+        wait_committed(groups, pair)
         rebalances = [each.rebalances() for each in consumers]
         for build in (COMMAND, older):
             for server in pair:
                 server.stop()
                 server.command = build
                 server.restart()
-                wait_committed()
+                wait_committed(groups, pair)
         assert [each.rebalances() for each in consumers] == rebalances
         assert [fault for group in groups for fault in group.finish()] == []
     finally:
