@@ -40,6 +40,7 @@ def main() -> int:
     parser.add_argument("--kafka", type=int, default=1, help="nodes of Apache Kafka (default: %(default)s)")
     parser.add_argument("--faults", type=names(list(FAULTS)), default=list(FAULTS), help="drawn from these")
     parser.add_argument("--seed", type=int, default=random.randrange(1_000_000))
+    parser.add_argument("--skip", type=int, default=0, help="draw so many rounds first, and play none")
     parser.add_argument("--keep", type=Path, help="a new directory for the logs of all processes")
     options = parser.parse_args()
     is_enough: list[int] = []
@@ -49,10 +50,15 @@ def main() -> int:
         played = 0
         try:
             stage.begin()
+            for _ in range(options.skip):
+                stage.draw(options.faults)
             for played in range(1, options.rounds + 1):
                 done = stage.play(stage.draw(options.faults))
                 when = time.strftime("%H:%M:%S")
-                print(f"{when} round {played}: {done}, load average {load_average():.1f}", flush=True)
+                print(
+                    f"{when} round {options.skip + played}: {done}, load average {load_average():.1f}",
+                    flush=True,
+                )
                 if is_enough:
                     break
             wrong = stage.judge()

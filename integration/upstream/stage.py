@@ -50,6 +50,8 @@ class Target(NamedTuple):
     way: str
     """The kshim's way to the nodes."""
     node_id: int
+    by_kill: bool
+    """True if a node that is restarted ends by SIGKILL; else in order."""
 
 
 class Round(NamedTuple):
@@ -123,9 +125,11 @@ class Stage:
     def draw(self, faults: Sequence[str]) -> Round:
         number = self._random.randrange(len(self.servers))
         node_id = self._random.choice(list(self.nodes.servers))
-        target = Target(self.servers[number], WAYS[number], node_id)
+        fault = self._random.choice(faults)
         seats = [seat for group in self.groups for seat in group.seats]
-        return Round(self._random.choice(faults), target, self._random.choice(seats))
+        seat = self._random.choice(seats)
+        by_kill = FAULTS[fault].hits_all and self._random.random() >= 0.5
+        return Round(fault, Target(self.servers[number], WAYS[number], node_id, by_kill), seat)
 
     def play(self, round: Round) -> str:
         """Play one round, and say what was done."""
@@ -265,12 +269,11 @@ class Stage:
         return _nothing
 
     def restart_kafka(self, target: Target) -> Undo:
-        """In order, or by SIGKILL."""
         node = self.nodes.servers[target.node_id]
-        if self._random.random() < 0.5:
-            node.stop()
-        else:
+        if target.by_kill:
             node.kill()
+        else:
+            node.stop()
         return node.start
 
     def restart_both(self, target: Target) -> Undo:
