@@ -9,7 +9,7 @@ import logging
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 from zlib import crc32
 
 from kshim.api.api_versions import ANY_NODE, not_as_expected, note_software
@@ -19,6 +19,7 @@ from kshim.network.dispatch import Reply
 from kshim.turns import Turn
 from kshim.turns.promise import Promise, run
 from kshim.upstream import peek, raw
+from kshim.upstream.adding_groups import AddingGroups
 from kshim.upstream.announced import check_version
 from kshim.upstream.asked import Answer, Asked, Decoded, decode, encode, not_understood, refusal
 from kshim.upstream.confirming import Confirming
@@ -40,13 +41,10 @@ from kshim.upstream.rewriting import (
     versions_for,
 )
 from kshim.upstream.table import TABLE, Way
-from kshim.upstream.transactions import ADD_PARTITIONS, as_offsets, as_partition, error_of_partition
 from kshim.upstream.versions import BrokerVersions
 from schemas.api_key import ApiKey
 from schemas.error_code import ErrorCode
-from schemas.header import RequestHeader
 from schemas.message import MalformedMessage
-from schemas.messages.add_partitions_to_txn import AddPartitionsToTxnResponse
 from schemas.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from schemas.registry import (
     VERSIONS,
@@ -113,10 +111,11 @@ class Front:
             Way.OURS: self._answer_here,
             Way.HIDDEN: self._refuse,
         }
+        adding = AddingGroups(here, shards, self._theirs, others.knows, versions.of)
         self._does: dict[int, Callable[[Asked], Answer]] = {
             **{api_key: of_ways[entry.way] for api_key, entry in TABLE.items()},
             **{api_key: guard.before(of_ways[TABLE[api_key].way]) for api_key in GUARDED},
-            ApiKey.ADD_OFFSETS_TO_TXN: self._add_offsets,
+            ApiKey.ADD_OFFSETS_TO_TXN: adding.answer,
             ApiKey.API_VERSIONS: self._api_versions,
             ApiKey.FIND_COORDINATOR: self._find_coordinator,
             ApiKey.LIST_GROUPS: self._ports.list,
@@ -318,31 +317,6 @@ class Front:
             raise refusal(asked, f"cannot be answered: {error}") from error
         return encode(header, versions_for(header.api_version, response, self._passed))
 
-    def _add_offsets(self, asked: Asked) -> Answer:
-        """Add the group's shard to the transaction, so that the upstream writes its end there. The upstream's
-        transaction coordinator answers.
-        """
-        check_version(asked)
-        header, request = asked.decoded or decode(asked)
-        if request.group_id in self._theirs and not self._theirs.has_consumers:
-            return self._forward(asked)
-        shard = self._here.groups.shard_for(request.group_id)
-        added = as_partition(request, self._shards.topic, shard)
-        head = replace(header, api_key=ApiKey.ADD_PARTITIONS_TO_TXN, api_version=ADD_PARTITIONS)
-        answer = asked.relay.passage.forward(encode_request(head, added), asked.turn, is_read=True)
-        if self._theirs.has_consumers:
-            return run(self._add_to_both(asked, header, answer))
-        return answer.then(partial(_offsets_added, asked, header))
-
-    async def _add_to_both(self, asked: Asked, header: RequestHeader, answer: Promise[Reply]) -> Reply:
-        """Also add the group at the upstream: the kshim at whose port the transaction's coordinator is does
-        not know which side has the group. An end of the transaction finds no offsets at the other side.
-        """
-        response = _added(asked, cast("bytes", await answer))
-        if error_of_partition(response) is not ErrorCode.NONE:
-            return encode(header, as_offsets(response, header.api_version))
-        return await asked.relay.passage.forward(asked.frame, asked.turn, is_read=True)
-
     def _find_coordinator(self, asked: Asked) -> Answer:
         """Find groups' coordinators here. The upstream finds all others."""
         header, request = asked.decoded or decode(asked)
@@ -363,16 +337,3 @@ def _noting(note: Callable[[], object], way: Callable[[Asked], Answer]) -> Calla
         return way(asked)
 
     return answer
-
-
-def _offsets_added(asked: Asked, header: RequestHeader, frame: bytes) -> Reply:
-    return encode(header, as_offsets(_added(asked, frame), header.api_version))
-
-
-def _added(asked: Asked, frame: bytes) -> AddPartitionsToTxnResponse:
-    try:
-        _, response = decode_response(ApiKey.ADD_PARTITIONS_TO_TXN, ADD_PARTITIONS, frame)
-    except MalformedMessage as error:
-        raise not_understood(asked, error) from error
-    assert isinstance(response, AddPartitionsToTxnResponse)
-    return response

@@ -57,7 +57,7 @@ class OtherGroups:
         self._upstream = upstream
         self._coordinators = upstream.coordinators
         self._theirs = theirs
-        self._knows = knows
+        self.knows = knows
         self._aside = aside
         self.pass_on: Callable[[Asked], Answer] | None = None
         """Sends a request on over the client's own connection, if only that may be used: the client has come
@@ -104,7 +104,7 @@ class OtherGroups:
     def _sorted(self, asked: Asked, group_ids: Collection[str], way: Callable[[Asked], Answer]) -> Answer:
         """Answer when it is known which side has the groups."""
         if self._theirs.has_consumers:
-            unknown = [each for each in group_ids if each not in self._theirs and self._knows(each) is False]
+            unknown = [each for each in group_ids if each not in self._theirs and self.knows(each) is False]
             if unknown:
                 return run(self._sort(asked, group_ids, unknown, way))
         return self._routed(asked, group_ids, way)
@@ -136,7 +136,7 @@ class OtherGroups:
     def _is_theirs(self, group_id: str) -> bool:
         if group_id not in self._theirs:
             return False
-        return not self._theirs.has_consumers or self._knows(group_id) is False
+        return not self._theirs.has_consumers or self.knows(group_id) is False
 
     # ---- passing on
 

@@ -84,7 +84,7 @@ TABLE: Mapping[ApiKey, Entry] = {
     ApiKey.ADD_OFFSETS_TO_TXN: Entry(
         Way.REWRITTEN,
         "sent as AddPartitionsToTxn, so that the transaction's marker is written to the group's shard, too;"
-        " without `consumer` in `upstream.groups.protocols` it is also sent as it is",
+        " also sent as it is for a group that may be the upstream's",
     ),
     ApiKey.END_TXN: _FORWARDED,
     ApiKey.WRITE_TXN_MARKERS: _FORWARDED,

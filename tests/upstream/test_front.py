@@ -328,6 +328,7 @@ def test_topics_are_learned_when_an_offset_is_committed(version: int) -> None:
 @pytest.mark.parametrize("error", [ErrorCode.NONE, ErrorCode.PRODUCER_FENCED])
 def test_the_shard_of_a_group_is_added_to_a_transaction(version: int, error: ErrorCode) -> None:
     world = World()
+    world.link.callback(SimpleNamespace(answered=ApiVersionsResponse(), close=lambda: None))
     request = AddOffsetsToTxnRequest(transactional_id="t", producer_id=7, producer_epoch=2, group_id="g")
     answer = later(world.send(ApiKey.ADD_OFFSETS_TO_TXN, version, request))
     (frame,) = world.passage.sent

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -13,7 +14,13 @@ from kshim.turns import Turn
 from kshim.upstream.raw import written
 from schemas.api_key import ApiKey
 from schemas.error_code import ErrorCode
-from schemas.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
+from schemas.messages.add_offsets_to_txn import AddOffsetsToTxnRequest, AddOffsetsToTxnResponse
+from schemas.messages.add_partitions_to_txn import (
+    AddPartitionsToTxnPartitionResult,
+    AddPartitionsToTxnResponse,
+    AddPartitionsToTxnTopicResult,
+)
+from schemas.messages.api_versions import ApiVersion, ApiVersionsResponse
 from schemas.messages.offset_commit import OffsetCommitRequest
 from schemas.messages.offset_fetch import (
     OffsetFetchRequest,
@@ -22,9 +29,9 @@ from schemas.messages.offset_fetch import (
 )
 from schemas.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
 from schemas.messages.streams_group_heartbeat import StreamsGroupHeartbeatRequest
-from schemas.registry import decode_response
+from schemas.registry import decode_response, encode_response
 from tests.api.harness import PENDING, advance, later, result
-from tests.upstream.front_world import TOPIC_ID, World, commit
+from tests.upstream.front_world import TOPIC_ID, World, commit, join
 from tests.upstream.kafka_groups import Group
 from tests.upstream.raw_bytes import request, string
 
@@ -140,6 +147,59 @@ def test_a_streams_group_is_added_to_a_transaction_as_it_is() -> None:
         request = AddOffsetsToTxnRequest(transactional_id="t", group_id=group_id)
         world.send(ApiKey.ADD_OFFSETS_TO_TXN, 3, request)
         assert int.from_bytes(world.passage.sent[-1][:2]) == key
+
+
+def versions(*api_keys: ApiKey) -> SimpleNamespace:
+    """The upstream's answer to ApiVersions."""
+    answered = ApiVersionsResponse(api_keys=tuple(ApiVersion(api_key=each) for each in api_keys))
+    return SimpleNamespace(answered=answered, close=lambda: None)
+
+
+def add_to_transaction(world: World, error_there: ErrorCode, *told: ApiKey) -> tuple[list[int], int]:
+    """Add group "s" to a transaction; return the requests that reach the upstream, and the answer's error."""
+    world.link.callback(versions(*told))
+    answer = later(
+        world.send(ApiKey.ADD_OFFSETS_TO_TXN, 3, AddOffsetsToTxnRequest(transactional_id="t", group_id="s"))
+    )
+    partition = AddPartitionsToTxnPartitionResult(partition_index=0)
+    topic = AddPartitionsToTxnTopicResult(name="groups", results_by_partition=(partition,))
+    added = AddPartitionsToTxnResponse(results_by_topic_v3_and_below=(topic,))
+    world.passage.promise.answer_alone(encode_response(ApiKey.ADD_PARTITIONS_TO_TXN, 3, 7, added))
+    if len(world.passage.sent) > 1:
+        there = AddOffsetsToTxnResponse(error_code=error_there)
+        world.passage.promise.answer_alone(encode_response(ApiKey.ADD_OFFSETS_TO_TXN, 3, 7, there))
+    response = decode_response(ApiKey.ADD_OFFSETS_TO_TXN, 3, bytes(result(answer)))[1]
+    return [int.from_bytes(each[:2]) for each in world.passage.sent], response.error_code
+
+
+@pytest.mark.parametrize(
+    ("there", "answered"),
+    [
+        (ErrorCode.NONE, ErrorCode.NONE),
+        (ErrorCode.CONCURRENT_TRANSACTIONS, ErrorCode.CONCURRENT_TRANSACTIONS),
+        # kshim may lack the right on a classic group
+        (ErrorCode.GROUP_AUTHORIZATION_FAILED, ErrorCode.NONE),
+    ],
+)
+def test_a_streams_group_of_another_kshim_is_added_at_both_sides(
+    there: ErrorCode, answered: ErrorCode
+) -> None:
+    """Its heartbeats go to the kshim that coordinates it; the transaction's coordinator is at this one."""
+    sent, error = add_to_transaction(World(), there, ApiKey.STREAMS_GROUP_HEARTBEAT)
+    assert sent == [ApiKey.ADD_PARTITIONS_TO_TXN, ApiKey.ADD_OFFSETS_TO_TXN]
+    assert error == answered
+
+
+def test_an_upstream_without_streams_groups_has_none_to_add() -> None:
+    sent, error = add_to_transaction(World(), ErrorCode.UNKNOWN_SERVER_ERROR, ApiKey.HEARTBEAT)
+    assert (sent, error) == ([ApiKey.ADD_PARTITIONS_TO_TXN], ErrorCode.NONE)
+
+
+def test_a_group_that_kshim_has_is_added_here_alone() -> None:
+    world = World()
+    join(world, "s")
+    sent, _ = add_to_transaction(world, ErrorCode.UNKNOWN_SERVER_ERROR, ApiKey.STREAMS_GROUP_HEARTBEAT)
+    assert sent == [ApiKey.ADD_PARTITIONS_TO_TXN]
 
 
 def test_offsets_of_a_streams_group_are_not_adopted() -> None:
