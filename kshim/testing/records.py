@@ -11,10 +11,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import NamedTuple
 
+from kshim.client.fetched import FetchedPartition
 from kshim.client.partitioner import partition_for
+from kshim.client.record import Consumed
 from kshim.testing.brokers import Again, Brokers, TopicMetadata, check
 from kshim.testing.new_records import NewRecord, as_bytes
-from schemas.messages.fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic, PartitionData
+from schemas.messages.fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic
 from schemas.messages.list_offsets import (
     ListOffsetsPartition,
     ListOffsetsRequest,
@@ -29,7 +31,6 @@ from schemas.messages.produce import (
 )
 from schemas.records import batch
 from schemas.records.compression import Compression
-from schemas.records.end_txn_marker import decode_marker
 
 __all__ = [
     "Consumed",
@@ -52,18 +53,6 @@ class Position(NamedTuple):
 
     partition: int
     offset: int
-
-
-class Consumed(NamedTuple):
-    """A record as a consumer gets it."""
-
-    topic: str
-    partition: int
-    offset: int
-    timestamp_ms: int
-    key: bytes | None
-    value: bytes | None
-    headers: tuple[tuple[str, bytes | None], ...]
 
 
 # ---- producing
@@ -204,7 +193,9 @@ def fetch(
         check(f"fetch from {topic.name}", response.error_code)
         for answered in response.responses[0].partitions:
             check(f"fetch from {topic.name}-{answered.partition_index}", answered.error_code)
-            into += _consumed(topic.name, answered, positions)
+            fetched = FetchedPartition(topic.name, answered, positions[answered.partition_index])
+            into += fetched
+            positions[answered.partition_index] = fetched.position
 
 
 class Reading:
@@ -250,30 +241,3 @@ class Reading:
             f"topic {self._topic}: waited {self._brokers.deadline.timeout_s:g} s for {n} record(s), "
             f"but read {len(self._read)}: {at}"
         )
-
-
-def _consumed(topic: str, answered: PartitionData, positions: dict[int, int]) -> Iterator[Consumed]:
-    """The records in one partition's answer, without transaction markers, and without the records of the
-    transactions that the answer lists as aborted.
-    """
-    partition = answered.partition_index
-    wanted = positions[partition]
-    beginning = sorted((t.first_offset, t.producer_id) for t in answered.aborted_transactions or ())
-    aborted: set[int] = set()
-    for data in batch.batches(bytes(answered.records or b"")):
-        header = batch.decode_header(data)
-        while beginning and beginning[0][0] <= header.last_offset:
-            aborted.add(beginning.pop(0)[1])
-        positions[partition] = header.next_offset
-        if header.is_control:
-            if _is_abort(data):
-                aborted.discard(header.producer_id)
-        elif not (header.is_transactional and header.producer_id in aborted):
-            for record in batch.records(data):
-                if record.offset >= wanted:
-                    yield Consumed(topic, partition, *record)
-
-
-def _is_abort(data: memoryview) -> bool:
-    marker = decode_marker(data)
-    return marker is not None and not marker.committed
