@@ -31,7 +31,7 @@ def test_a_run_that_is_broken_leaves_its_page_and_a_line(tmp_path: Path) -> None
     assert found.verdict == BROKEN
     assert "lost" in found.findings
     assert "input-" in found.story
-    for name in ("story.html", "s.json", "said.txt", "c1.log"):
+    for name in ("story.html", "s.json", "said.txt", "c1.log", "notes.jsonl"):
         assert (tmp_path / f"early-{found.seed}" / name).exists()
     lines = [json.loads(line) for line in (tmp_path / "runs.jsonl").read_text().splitlines()]
     assert [(line["seed"], line["verdict"]) for line in lines[-1:]] == [(found.seed, BROKEN)]

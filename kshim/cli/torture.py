@@ -141,7 +141,7 @@ def _list_faults(context: click.Context, _: click.Parameter, wanted: bool) -> No
     "--logs",
     metavar="DIR",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Keep what the instances print.",
+    help="Keep what the instances print, and what the server noted.",
 )
 @click.option("-q", "--quiet", is_flag=True, help="Print only the verdict and its stories.")
 def torture(command: Sequence[str], **options: Any) -> None:

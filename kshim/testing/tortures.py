@@ -160,7 +160,8 @@ def play(
 ) -> Played:
     """Play one schedule with a server of its own. Raises Unplayable, CannotRun, NotStarted.
 
-    show: called with a line for each thing that happens. directory: keeps the instances' logs.
+    show: called with a line for each thing that happens. directory: keeps the instances' logs and the
+    server's notes.
     """
     joins = sum(event.fault == "join" for event in schedule.events)
     names = [listener_of(f"c{number}") for number in range(1, schedule.instances + joins + 1)]

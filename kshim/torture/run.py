@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import heapq
 import itertools
+import json
 import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
@@ -53,6 +54,8 @@ MOST_STARTS: Final = 25
 RESTART_MS: Final = 400.0
 BURY_S: Final = 1.0
 LAST_WORDS: Final = 3
+NOTES: Final = "notes.jsonl"
+"""The file beside the instances' logs with all notes of the server."""
 
 
 class Played(NamedTuple):
@@ -76,8 +79,8 @@ class Run:
         states: Path,
         show: Callable[[str], None] = lambda _: None,
     ) -> None:
-        """logs: gets what the instances print. states: gets a directory for each instance's own files. show:
-        called with a line for each thing that happens.
+        """logs: gets what the instances print, and the server's notes. states: gets a directory for each
+        instance's own files. show: called with a line for each thing that happens.
         """
         self.settings, self.schedule, self.stage = settings, schedule, stage
         self.group, self.topic = settings.group, settings.topic
@@ -301,6 +304,7 @@ class Run:
 
     def _evidence(self) -> Evidence:
         notes, inputs = self.stage.notes(), self.producing.inputs
+        (self._logs / NOTES).write_text("".join(json.dumps(note) + "\n" for note in notes))
         processed, unknown = self._processed(inputs)
         committed: Mapping[tuple[str, int], int] = {}
         rebalances: Sequence[Rebalanced] = ()
