@@ -54,6 +54,7 @@ class ConsumerGroup:
         "assignment_epoch",
         "computation",
         "epoch",
+        "failed_epoch",
         "fenced",
         "group_id",
         "has_old_metadata",
@@ -96,6 +97,8 @@ class ConsumerGroup:
         """Soft: when to look at the topics again in ms, and the group epoch when this was set; None stands
         for at once.
         """
+        self.failed_epoch = NO_EPOCH
+        """Soft: the last group epoch whose target could not be computed."""
         self.fenced: dict[str, str] = {}
         """Soft: the members that an administrator fenced, by the id of the member now in their place."""
         self.parked: dict[str, Parked] = {}

@@ -6,6 +6,7 @@ off one rebalance.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Set
 from typing import NamedTuple
 
@@ -21,6 +22,8 @@ from kshim.coordination.groups.consumer.writing import Writing
 from kshim.coordination.groups.timers import TimerKind
 from kshim.coordination.groups.trigger import Trigger
 from schemas.error_code import ErrorCode
+
+logger = logging.getLogger(__name__)
 
 SHORTEST_REFRESH_MS = 10_000
 """A heartbeat without a new expression sets off another search after this long at the earliest, in ms."""
@@ -115,18 +118,24 @@ def search_new_topics(it: Writing) -> None:
 def go_on_searching(it: Writing) -> None:
     """Search for a moment. At the end write the matches of the group's expressions, in several decisions if
     they are many, and in the last one a new group epoch if they have changed.
+
+    A search that fails writes nothing; another one begins later.
     """
-    group, topics = it.group, it.environment.topics
-    if group.search is None:
-        names = topics.names()
-        visible = names if group.visible is None else group.visible(names)
-        regexes = tuple(group.subscriptions.regexes)
-        group.search = Search(regexes, sorted(visible), topics.version(), it.now_ms)
-    search = group.search
-    if not search.go_on() or not _write_matches(it, search):
+    group = it.group
+    try:
+        search = group.search = group.search or _new_search(it)
+        is_done = search.go_on()
+    except Exception:
+        logger.exception("internal error: group %s: the search for topics has failed", group.group_id)
+        group.search = None
+        it.arm(TimerKind.REGEX, "", SHORTEST_REFRESH_MS)
+        return
+    if not is_done or not _write_matches(it, search):
         it.arm(TimerKind.REGEX, "", 0)
         return
     group.search = None
+    for regex, fault in search.faults.items():
+        logger.error("group %s: ignored the invalid expression `%s`: %s", group.group_id, regex, fault)
     group.search_at_ms = it.now_ms + min(PAUSE_MS * search.slices, SHORTEST_REFRESH_MS)
     search.has_changes = search.has_changes or _is_to_give_up(it, search.without_match)
     it.noted.cause = Cause(Trigger.REGEX_RESOLVED) if search.has_changes else None
@@ -134,6 +143,14 @@ def go_on_searching(it: Writing) -> None:
         group.refresh_at = (it.now_ms + REFRESH_MS, group.epoch)
     assign_later(it)
     search_new_topics(it)
+
+
+def _new_search(it: Writing) -> Search:
+    group, topics = it.group, it.environment.topics
+    names = topics.names()
+    visible = names if group.visible is None else group.visible(names)
+    regexes = tuple(group.subscriptions.regexes)
+    return Search(regexes, sorted(visible), topics.version(), it.now_ms)
 
 
 def _write_matches(it: Writing, search: Search) -> bool:

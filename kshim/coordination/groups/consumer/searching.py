@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from kshim.coordination.patterns import Matcher
+from kshim.coordination.patterns import InvalidPattern, Matcher
 
 MOST_STEPS = 2_000_000
 """How many steps of matching are done at a time before others get their turn: at most some ms of work."""
@@ -23,6 +23,8 @@ class Search:
         """True once matches of an expression are written that a member still uses."""
         self.has_changes = False
         """True once matches are written that were others before."""
+        self.faults: dict[str, str] = {}
+        """The expressions that are not valid any more, each with the reason. They match nothing."""
         self.without_match: set[str] = set()
         """Expressions that were searched for the first time, and match nothing."""
         self.slices = 0
@@ -37,7 +39,11 @@ class Search:
     def _match(self, names: Collection[str]) -> Iterator[bool]:
         left = MOST_STEPS
         for regex, found in self.found.items():
-            matcher = Matcher(regex)
+            try:
+                matcher = Matcher(regex)
+            except InvalidPattern as fault:
+                self.faults[regex] = str(fault)
+                continue
             for name in names:
                 left -= matcher.steps(name)
                 if matcher.matches(name):

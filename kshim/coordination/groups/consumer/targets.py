@@ -5,6 +5,7 @@ A large target is computed in slices, each in a decision of its own. Meanwhile t
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from itertools import islice
 
@@ -19,6 +20,8 @@ from kshim.coordination.groups.consumer.topics import Topics, metadata_hash
 from kshim.coordination.groups.consumer.writing import Writing
 from kshim.coordination.groups.timers import TimerKind
 from schemas.internal_topics.group_metadata_log import TopicId
+
+logger = logging.getLogger(__name__)
 
 REFRESH_MS = 2**31 - 1
 """After this long, in ms, the topics are looked at even though no change of them was seen."""
@@ -51,7 +54,7 @@ def assign(it: Writing) -> None:
     earlier epoch stays.
     """
     group = it.group
-    if group.assignment_epoch >= group.epoch or group.computation is not None:
+    if not _is_due(group) or group.computation is not None:
         return
     if it.now_ms < group.assigned_ms + it.environment.configs.assignment_interval_ms(group.group_id):
         assign_later(it)
@@ -78,10 +81,24 @@ def catch_up(it: Writing) -> None:
 
 
 def _go_on(it: Writing, computation: Computation) -> None:
-    """Compute for a moment. At the end write the target of the members that are still there."""
+    """Compute for a moment. At the end write the target of the members that are still there.
+
+    If the assignor fails, the last target stays until the group changes again: an error would end clients.
+    """
     group = it.group
     group.computation = None
-    if not computation.go_on():
+    try:
+        is_done = computation.go_on()
+    except Exception:
+        logger.exception(
+            "internal error: group %s: no target for epoch %d, the last one stays",
+            group.group_id,
+            computation.epoch,
+        )
+        group.failed_epoch = computation.epoch
+        assign_later(it)
+        return
+    if not is_done:
         group.computation = computation
         it.arm(TimerKind.TARGET, "", 0)
         return
@@ -97,9 +114,14 @@ def _go_on(it: Writing, computation: Computation) -> None:
 def assign_later(it: Writing) -> None:
     """Compute the target in a decision of its own, as soon as that may be done."""
     group = it.group
-    if group.members and group.assignment_epoch < group.epoch:
+    if group.members and _is_due(group):
         interval_ms = it.environment.configs.assignment_interval_ms(group.group_id)
         it.arm(TimerKind.TARGET, "", group.assigned_ms + interval_ms - it.now_ms)
+
+
+def _is_due(group: ConsumerGroup) -> bool:
+    """True if the group has no target for its epoch, and none has failed."""
+    return group.assignment_epoch < group.epoch != group.failed_epoch
 
 
 def subscribed_ids(it: Writing, member: Member) -> frozenset[TopicId]:
