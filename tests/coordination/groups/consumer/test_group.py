@@ -1,4 +1,4 @@
-"""What a group keeps count of; cases 42 to 43, and 83 to 85."""
+"""What a group keeps count of; cases 42 to 43, 83 to 85, and 137."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from kshim.coordination.groups.consumer.member import Member, MemberState
 from kshim.coordination.groups.consumer.partition_epochs import FREE, StillOwned
 from kshim.coordination.groups.consumer.store import ConsumerGroups
 from kshim.coordination.groups.consumer.subscriptions import Resolved
+from schemas.internal_topics.consumer_group_log import ClassicMemberMetadata, ClassicProtocol
 from tests.coordination.groups.consumer.world import FOO, FakeTopics, held, target
 
 
@@ -79,6 +80,20 @@ def test_43_topics_and_expressions_are_counted() -> None:
     group.remove_member("b")
     assert (known.by_name, known.by_regex, known.regexes, known.resolved) == ({}, {}, {}, {})
     assert store.subscribed_to("foo") == []
+
+
+def test_137_classic_members_and_their_protocols_are_counted() -> None:
+    group = group_of(member("consumer", ["foo"]))
+    known = group.subscriptions
+    for member_id, protocols in {"a": ("range", "roundrobin"), "b": ("range",)}.items():
+        offered = tuple(ClassicProtocol(name=each) for each in protocols)
+        classic = ClassicMemberMetadata(supported_protocols=offered)
+        group.put_member(Member(member_id, classic=classic))
+    assert (known.classic_members, known.classic_protocols) == (2, {"range": 2, "roundrobin": 1})
+    group.put_member(Member("a"))
+    assert (known.classic_members, known.classic_protocols) == (1, {"range": 1})
+    group.remove_member("b")
+    assert (known.classic_members, known.classic_protocols) == (0, {})
 
 
 def test_46_groups_are_found_by_their_topics() -> None:

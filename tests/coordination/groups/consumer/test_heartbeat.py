@@ -272,7 +272,7 @@ class TestGroups:
         world = World(Given(10, [(gone, target(foo=(1,)))]), group_consumer_max_size=1)
         assert world.join("n", "foo", "bar", instance_id="i").error_code == 0
 
-    def test_33_the_states(self) -> None:
+    def test_33_34_the_states(self) -> None:
         world = World()
         states = []
         key, value = ConsumerGroupMetadataKey(group=G), ConsumerGroupMetadataValue(epoch=10)
@@ -291,6 +291,9 @@ class TestGroups:
             world.reload()
             states.append(world.group().state)
         assert states == ["Empty", "Assigning", "Reconciling", "Reconciling", "Stable"]
+        world.journal.append(GroupRecord(key, replace(value, epoch=12)))
+        world.reload()
+        assert world.group().state is GroupState.ASSIGNING
 
     def test_36_three_members_agree(self) -> None:
         world = two()

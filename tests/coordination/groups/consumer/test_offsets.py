@@ -243,6 +243,12 @@ class TestDescriptions:
         ]
         assert described.members[0].client_host == "/host"
 
+    def test_166_a_member_that_goes_over_to_the_consumer_protocol(self) -> None:
+        world = running()
+        assert [each.member_type for each in world.ask(DescribeConsumerGroup(G)).members] == [1, 0]
+        world.join("c", "foo")
+        assert [each.member_type for each in world.ask(DescribeConsumerGroup(G)).members] == [1, 1]
+
     def test_163_no_such_group(self) -> None:
         described = World().ask(DescribeConsumerGroup("x"))
         assert described.error_code == ErrorCode.GROUP_ID_NOT_FOUND

@@ -389,7 +389,7 @@ class TestSearches:
             frozenset({"foo", "bar"})
         }
 
-    def test_names_and_an_expression(self) -> None:
+    def test_82_names_and_an_expression(self) -> None:
         world = World()
         world.join("a", "bar", subscribed_topic_regex="fo+")
         world.advance()

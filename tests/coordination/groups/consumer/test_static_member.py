@@ -95,13 +95,13 @@ def test_56_the_instance_id_is_in_use() -> None:
     assert world.records == ()
 
 
-def test_57_an_unknown_instance_id() -> None:
+def test_57_60_an_unknown_instance_id() -> None:
     for epoch in (1, -1, -2):
         answer = two().heartbeat("c", epoch, instance_id="j")
         assert error_of(answer) == (ErrorCode.UNKNOWN_MEMBER_ID, "Instance id j is unknown.")
 
 
-def test_58_an_instance_id_of_another_member() -> None:
+def test_58_60_an_instance_id_of_another_member() -> None:
     message = "Static member c with instance id i was fenced by member b."
     for epoch in (1, -1, -2):
         answer = two().heartbeat("c", epoch, instance_id="i")

@@ -1,10 +1,15 @@
-"""Requests of classic members and administrators to consumer groups; cases 122, 123, 130, 149 and 154."""
+"""Requests of classic members and administrators to consumer groups; cases 122, 123, 130, 149, 151
+and 154.
+"""
 
 from __future__ import annotations
 
 import pytest
 
+from kshim.coordination.groups.consumer.member import MemberState
+from kshim.coordination.groups.timers import TimerKind
 from schemas.error_code import ErrorCode
+from schemas.internal_topics.consumer_group_log import ClassicMemberMetadata
 from schemas.messages.heartbeat import HeartbeatRequest
 from schemas.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from schemas.messages.leave_group import LeaveGroupRequest, MemberIdentity
@@ -128,3 +133,28 @@ class TestClassicGroups:
         world.advance(11_000)
         assert list(world.group().members) == ["m"]
         assert world.group().targets == {"m": target(foo=range(6))}
+
+
+def test_151_a_rebalance_is_under_way() -> None:
+    """One member is behind, one has to give up partitions, and one may take some that are free."""
+    classic = ClassicMemberMetadata(session_timeout_ms=10_000)
+    unrevoked = {"revoking": held(10, foo=(2,)), "state": MemberState.UNREVOKED_PARTITIONS}
+    members = [
+        (stable("behind", 9, ("foo",), classic=classic), {}),
+        (stable("unrevoked", 10, ("foo",), held(10, foo=(1,)), classic=classic, **unrevoked), {}),
+        (
+            stable("unreleased", 10, ("foo",), classic=classic, state=MemberState.UNRELEASED_PARTITIONS),
+            target(foo=(3,)),
+        ),
+    ]
+    world = World(Given(10, members))
+    world.advance(1_000)
+    for member, _ in members:
+        name = member.member_id
+        request = HeartbeatRequest(group_id=G, generation_id=member.epoch, member_id=name)
+        assert world.ask(request, 4).error_code == ErrorCode.REBALANCE_IN_PROGRESS, name
+        assert (world.due_in(TimerKind.SESSION, name), world.due_in(TimerKind.REJOIN, name)) == (
+            10_000,
+            5_000,
+        )
+        assert world.records == ()
