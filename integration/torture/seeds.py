@@ -15,6 +15,7 @@ import json
 import os
 import shutil
 import signal
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -30,7 +31,7 @@ from kshim.cli.torture import torture
 
 BROKEN_SEEDS = 5
 HOLDS, BROKEN, NO_VERDICT = "holds", "broken", "no verdict"
-VERDICTS = {0: HOLDS, 1: BROKEN}
+INTERRUPTED = 130
 RUN_S = 240
 
 
@@ -133,14 +134,32 @@ def _torture(part: Part, seed: int, kept: Path) -> Played:
     signal.alarm(RUN_S)
     done = CliRunner().invoke(torture, ["-q", "--seed", str(seed), *part.options, *options, "--", *command])
     signal.alarm(0)
+    is_interrupted = done.exit_code == INTERRUPTED or "Aborted!" in done.output
+    if is_interrupted and time.monotonic() - began_s < RUN_S:
+        raise KeyboardInterrupt
     (kept / "said.txt").write_text(done.output)
-    verdict = VERDICTS.get(done.exit_code, NO_VERDICT)
-    findings, story = _findings(done.output) if verdict != NO_VERDICT else (last_line(done), "")
+    findings, story = _findings(done.output)
+    verdict = HOLDS if done.exit_code == 0 else BROKEN if findings else NO_VERDICT
+    if verdict == NO_VERDICT:
+        findings = _last_line(done)
     seconds = round(time.monotonic() - began_s, 1)
     return Played(part.name, seed, verdict, seconds, round(os.getloadavg()[0], 1), findings, story)
 
 
-def last_line(done: Result) -> str:
+def _end_with_parent() -> None:
+    """Interrupt this worker when the process that started it is gone: its run, then its wait for another."""
+    parent = os.getppid()
+
+    def watch() -> None:
+        while True:
+            time.sleep(1)
+            if os.getppid() != parent:
+                os.kill(os.getpid(), signal.SIGINT)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+def _last_line(done: Result) -> str:
     """The last line that a torture without a verdict said."""
     return (done.output.strip() or repr(done.exception)).splitlines()[-1]
 
@@ -201,7 +220,7 @@ def main() -> None:
     if given.table:
         print("\n".join(table(runs.played())))
         return
-    with ProcessPoolExecutor(given.at_once, get_context("spawn")) as pool:
+    with ProcessPoolExecutor(given.at_once, get_context("spawn"), _end_with_parent) as pool:
         if given.broken:
             waiting = [pool.submit(runs.play_until_found, part) for part in chosen(broken(), given.words)]
         else:

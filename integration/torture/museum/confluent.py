@@ -12,7 +12,7 @@ from typing import Any
 
 from confluent_kafka import KafkaException
 
-from integration.torture.museum.librdkafka import commit, polled, process, subscribed
+from integration.torture.museum.librdkafka import commit, polled, process, subscribed, subscribed_at_offsets
 from integration.torture.museum.work import INSTANCE, end_at_sigterm, over, report
 
 EVERY_S = 1.5
@@ -179,7 +179,7 @@ def _by_partition(messages: list[Any]) -> dict[int, list[Any]]:
 
 def at_most_once() -> None:
     """Commit first, and process only what is committed."""
-    reader = subscribed()
+    reader = subscribed_at_offsets()
     while not over.is_set():
         messages = polled(reader, 10)
         if commit(reader, messages):

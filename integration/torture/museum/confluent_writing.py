@@ -18,6 +18,7 @@ from integration.torture.museum.librdkafka import (
     commit_offsets,
     polled,
     subscribed,
+    subscribed_at_offsets,
 )
 from integration.torture.museum.work import INSTANCE, TOPIC, end_at_sigterm, over
 
@@ -69,24 +70,10 @@ class Uncommitted:
     def __init__(self) -> None:
         self.reader: Consumer | None = None
         self.offsets: dict[int, int] = {}
-        self.begins: dict[int, int] = {}
-        """The committed offset of each partition when it was assigned."""
         self._committed_s = time.monotonic()
 
     def add(self, messages: Iterable[Any]) -> None:
         self.offsets |= {message.partition(): message.offset() + 1 for message in messages}
-
-    def begin(self, partitions: Iterable[TopicPartition]) -> None:
-        """Note where these partitions, which are assigned, begin."""
-        assert self.reader is not None
-        found = self.reader.committed(list(partitions), timeout=END_S)
-        self.begins |= {each.partition: each.offset for each in found}
-
-    def new(self, messages: Iterable[Any]) -> list[Any]:
-        """The records that were not committed when their partition was assigned. librdkafka 2.16 now and then
-        gives the oldest ones again when a partition comes back.
-        """
-        return [each for each in messages if each.offset() >= self.begins.get(each.partition(), 0)]
 
     def is_due(self) -> bool:
         return time.monotonic() - self._committed_s > EVERY_S
@@ -108,7 +95,7 @@ def _now_and_then(*, on_revoke: bool = False, on_assign: bool = False) -> None:
     def assigned(_: Consumer, partitions: list[TopicPartition]) -> None:
         if on_assign:
             mine.commit()
-        mine.begin(partitions)
+        reader.begin(reader, partitions)
 
     def revoked(*_: object) -> None:
         reader.drop()
@@ -117,7 +104,7 @@ def _now_and_then(*, on_revoke: bool = False, on_assign: bool = False) -> None:
 
     reader.subscribe([TOPIC], on_assign=assigned, on_revoke=revoked)
     while not over.is_set():
-        messages = mine.new(polled(reader, 10))
+        messages = polled(reader, 10)
         writer.write(messages)
         mine.add(messages)
         if mine.is_due():
@@ -176,7 +163,7 @@ def _transactions(
     end: Callable[[Consumer, Producer, list[Any]], None], isolation: str, transactional_id: str
 ) -> None:
     """Write each batch in a transaction, which `end` ends."""
-    reader = subscribed(isolation_level=isolation)
+    reader = subscribed_at_offsets(isolation_level=isolation)
     writer = Writer(transactional_id=transactional_id, transaction_timeout_ms=10_000)
     writer.producer.init_transactions(END_S)
     while not over.is_set():
