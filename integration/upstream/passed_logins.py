@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from integration.apache_kafka.nodes import Nodes
+from integration.clients.matrix.driver import Driver
 from integration.clients.security.cells import PASSWORD, PROTOCOLS, USER, Cell
 from integration.clients.security.world import set_password, settings_of
 from integration.differential.stories.sasl_settings import MODULES
 from integration.support.ports import Slot
 from integration.support.server import Server, set_options
 from integration.upstream.secured import BOB, SESSION_MS, arguments, client
+from kshim.authentication.client import Scram
+from kshim.authentication.scram_credential import ScramMechanism
 from kshim.cluster.acl import AclOperation, AclResource, PatternType, Permission
 from kshim.configs.access import STANDARD_AUTHORIZER
+from kshim.configs.values import Secret
 from kshim.testing.wire import Wire
 from schemas.messages.create_acls import AclCreation, CreateAclsRequest
+from schemas.messages.sasl_authenticate import SaslAuthenticateRequest
+from schemas.messages.sasl_handshake import SaslHandshakeRequest
 
 KSHIM: Final = "kshim"
 """The user as whom kshim itself comes to the upstream."""
@@ -27,6 +33,8 @@ LISTENERS: Final = ("PLAINTEXT", "LOGIN", "LOGINTLS")
 OURS: Final = {"CLEAR": "SASL_PLAINTEXT", "SECRET": "SASL_SSL"}
 """kshim's listeners, in the order of their ports."""
 NODES: Final = 2
+NewDriver = Callable[..., Driver]
+"""NewDriver(client, kshim, listener, mechanism, user="…"): a driver at that listener of kshim."""
 TOPICS, GROUPS, SECRETS = "t-", "g-", "secret-"
 """What USER may use begins so. BOB may read the topics, but not write to them, and use no group."""
 RIGHTS: Final = (
@@ -143,3 +151,27 @@ def passing(nodes: Nodes, listener: str, directory: Path, certificates: Path) ->
     finally:
         if server.running:
             server.kill()
+
+
+def log_in(wire: Wire, user: str = USER, mechanism: str = "PLAIN", version: int = 2) -> Any:
+    """Authenticate; return the last answer."""
+    assert not wire.ask(1, SaslHandshakeRequest(mechanism=mechanism)).error_code
+    if mechanism == "PLAIN":
+        return wire.ask(version, SaslAuthenticateRequest(auth_bytes=f"\0{user}\0{PASSWORD}".encode()))
+    exchange = Scram(ScramMechanism(mechanism), user, Secret(PASSWORD))
+    next_token: bytes | None = exchange.first()
+    while next_token is not None:
+        answer = wire.ask(version, SaslAuthenticateRequest(auth_bytes=next_token))
+        assert not answer.error_code, answer
+        next_token = exchange.answer(bytes(answer.auth_bytes))
+    return answer
+
+
+def of_librdkafka(kshim: Passing, mechanism: str = "SCRAM-SHA-512", user: str = USER) -> dict[str, Any]:
+    return {
+        "bootstrap.servers": kshim.address("CLEAR"),
+        "security.protocol": "SASL_PLAINTEXT",
+        "sasl.mechanism": mechanism,
+        "sasl.username": user,
+        "sasl.password": PASSWORD,
+    }
