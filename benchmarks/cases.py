@@ -235,6 +235,11 @@ CASES = {
         "alone.big_topic:run",
         servers="alone",
     ),
+    "big-store": Case(
+        "how long kshim takes to start with gigabytes in 1,000 partitions, and clients wait while half goes",
+        "alone.big_store:run",
+        servers="alone",
+    ),
     "spark-tail": Case(
         "Spark on the broker: a record through a running query, bulk reads and writes",
         "alone.spark_tail:run",

@@ -52,9 +52,10 @@ def batch(first_key: int) -> bytes:
     return encode([Record(delta, 1_700_000_000_000, key, value) for delta, key in enumerate(keys)])
 
 
-def produce_frame(topic: str, records: bytes) -> bytes:
-    data = (TopicProduceData(name=topic, partition_data=(PartitionProduceData(index=0, records=records),)),)
-    return framed(9, ProduceRequest(acks=-1, timeout_ms=60_000, topic_data=data))
+def produce_frame(topic: str, records: bytes, partition: int = 0) -> bytes:
+    of_partition = PartitionProduceData(index=partition, records=records)
+    data = TopicProduceData(name=topic, partition_data=(of_partition,))
+    return framed(9, ProduceRequest(acks=-1, timeout_ms=60_000, topic_data=(data,)))
 
 
 class Stream:
@@ -110,9 +111,9 @@ class Client:
     def __init__(self, bootstrap: str) -> None:
         self._connection = Connection(bootstrap)
 
-    def create(self, name: str, **configs: str) -> None:
+    def create(self, name: str, partitions: int = 1, **configs: str) -> None:
         items = tuple(CreatableTopicConfig(name=key.replace("_", "."), value=v) for key, v in configs.items())
-        topic = CreatableTopic(name=name, num_partitions=1, replication_factor=1, configs=items)
+        topic = CreatableTopic(name=name, num_partitions=partitions, replication_factor=1, configs=items)
         self._connection.ask(5, CreateTopicsRequest(topics=(topic,), timeout_ms=10_000))
 
     def configure(self, name: str, **configs: str) -> None:
@@ -135,9 +136,12 @@ class Client:
         topics = described.results[0].topics
         return sum(p.partition_size for topic in topics if topic.name == name for p in topic.partitions)
 
-    def fill(self, name: str, size: int) -> int:
-        """Produce `size` bytes; returns how many records they have."""
-        frames = [produce_frame(name, batch(key)) for key in range(0, KEYS, RECORDS)]
+    def fill(self, name: str, size: int, partitions: int = 1) -> int:
+        """Produce `size` bytes, to each partition in turn; returns how many records they have."""
+        frames = [
+            produce_frame(name, batch(key), number % partitions)
+            for number, key in enumerate(range(0, KEYS, RECORDS))
+        ]
         wanted = size // len(frames[0])
         for number in range(wanted + UNDER_WAY):
             if number < wanted:
@@ -146,10 +150,10 @@ class Client:
                 self._connection.frame()
         return wanted * RECORDS
 
-    def read(self, name: str, offset: int) -> int:
+    def read(self, name: str, offset: int, partition: int = 0) -> int:
         """The number of bytes that a Fetch from this offset returns."""
-        partition = FetchPartition(partition=0, fetch_offset=offset, partition_max_bytes=READ_BYTES)
-        topics = (FetchTopic(topic=name, partitions=(partition,)),)
+        asked = FetchPartition(partition=partition, fetch_offset=offset, partition_max_bytes=READ_BYTES)
+        topics = (FetchTopic(topic=name, partitions=(asked,)),)
         request = FetchRequest(max_wait_ms=0, min_bytes=1, max_bytes=READ_BYTES, topics=topics)
         answer: Any = self._connection.ask(11, request)
         return len(answer.responses[0].partitions[0].records)
