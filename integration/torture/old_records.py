@@ -13,7 +13,7 @@ import sys
 import time
 import uuid
 
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
@@ -62,11 +62,22 @@ def read_again(bootstrap: str, at: TopicPartition, after_s: float) -> list[int]:
     read(consumer, after_s)
     consumer.unassign()
     read(consumer, AWAY_S)
-    consumer.commit(offsets=[TopicPartition(at.topic, 0, COMMITTED)], asynchronous=False)
+    commit(consumer, TopicPartition(at.topic, 0, COMMITTED))
     consumer.assign([at])
     found = read(consumer, READ_S)
     consumer.close()
     return found
+
+
+def commit(consumer: Consumer, at: TopicPartition) -> None:
+    """Commit an offset, once a broker coordinates the group."""
+    while True:
+        try:
+            consumer.commit(offsets=[at], asynchronous=False)
+            return
+        except KafkaException as error:
+            if error.args[0].code() != KafkaError.NOT_COORDINATOR:
+                raise
 
 
 def main(bootstrap: str) -> int:

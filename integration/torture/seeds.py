@@ -17,7 +17,7 @@ import shutil
 import signal
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
@@ -25,6 +25,7 @@ from typing import NamedTuple
 
 from click.testing import CliRunner, Result
 
+from docs.draw_torture import CLIENTS
 from integration.torture.museum.pieces import PIECES, Piece
 from integration.torture.playing import program
 from kshim.cli.torture import torture
@@ -56,6 +57,11 @@ class Part(NamedTuple):
     client: str
     program: str
     options: tuple[str, ...]
+
+    @property
+    def label(self) -> str:
+        """The program and its client, for a table."""
+        return f"`{self.program}` ({CLIENTS[self.client]})"
 
 
 def twins() -> list[Part]:
@@ -177,26 +183,36 @@ def _findings(said: str) -> tuple[str, str]:
 # ---- the tables
 
 
-def table(runs: Sequence[Played]) -> Iterator[str]:
-    """The last result of each seed, by program."""
-    last = {(run.name, run.seed): run for run in runs}
-    yield "| Broken program | Seeds until found | Seconds | Found | The first story begins |"
-    yield "|---|---|---|---|---|"
+def last_runs(runs: Sequence[Played], part: Part) -> list[Played]:
+    """The last run of each of the part's seeds."""
+    return list({run.seed: run for run in runs if run.name == part.name}.values())
+
+
+def found_table(runs: Sequence[Played]) -> str:
+    """A row for each broken program that was found."""
+    rows = ["| Broken program | Seeds | Seconds | Found | The first story |", "|---|---|---|---|---|"]
     for part in broken():
-        mine = [run for (name, _), run in last.items() if name == part.name]
-        if found := [run for run in mine if run.verdict == BROKEN]:
-            seconds = sum(run.seconds for run in mine)
-            yield f"| `{part.name}` | {len(mine)} | {seconds:.0f} | {found[0].findings} | {found[0].story} |"
-    yield ""
-    yield "| Mended program | Holds | Seconds a run | Broken seeds |"
-    yield "|---|---|---|---|"
+        mine = last_runs(runs, part)
+        for run in (run for run in mine if run.verdict == BROKEN):
+            seconds = sum(each.seconds for each in mine)
+            rows.append(f"| {part.label} | {len(mine)} | {seconds:.0f} | {run.findings} | {run.story} |")
+    return "\n".join(rows)
+
+
+def held_table(runs: Sequence[Played]) -> str:
+    """A row for each mended program that was played."""
+    rows = [
+        "| Mended program | Options | Holds | Seconds a run | Seeds that do not hold |",
+        "|---|---|---|---|---|",
+    ]
     for part in twins():
-        mine = [run for (name, _), run in last.items() if name == part.name]
-        if mine:
+        if mine := last_runs(runs, part):
             held = sum(run.verdict == HOLDS for run in mine)
-            bad = ", ".join(str(run.seed) for run in mine if run.verdict != HOLDS)
+            other = ", ".join(f"{run.seed} ({run.verdict})" for run in mine if run.verdict != HOLDS)
             seconds = sum(run.seconds for run in mine) / len(mine)
-            yield f"| `{part.name}` | {held} of {len(mine)} | {seconds:.0f} | {bad} |"
+            options = " ".join(part.options)
+            rows.append(f"| {part.label} | `{options}` | {held} of {len(mine)} | {seconds:.0f} | {other} |")
+    return "\n".join(rows)
 
 
 def main() -> None:
@@ -218,7 +234,7 @@ def main() -> None:
     given = options.parse_args()
     runs = Runs(given.directory)
     if given.table:
-        print("\n".join(table(runs.played())))
+        print(found_table(runs.played()), held_table(runs.played()), sep="\n\n")
         return
     with ProcessPoolExecutor(given.at_once, get_context("spawn"), _end_with_parent) as pool:
         if given.broken:

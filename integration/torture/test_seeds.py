@@ -7,7 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from integration.torture.seeds import BROKEN, HOLDS, Part, Played, Runs, broken, chosen, table, twins
+from integration.torture.seeds import (
+    BROKEN,
+    HOLDS,
+    Part,
+    Played,
+    Runs,
+    broken,
+    chosen,
+    found_table,
+    held_table,
+    twins,
+)
 
 pytestmark = pytest.mark.kshim_only("it starts kshim")
 
@@ -40,11 +51,14 @@ def test_a_run_that_is_broken_leaves_its_page_and_a_line(tmp_path: Path) -> None
     )
 
 
-def test_the_table_counts_the_last_result_of_each_seed() -> None:
-    name = twins()[0].name
+def test_the_tables_count_the_last_run_of_each_seed() -> None:
+    mended, bad = twins()[0], broken()[0]
     runs = [
-        Played(name, 1, BROKEN, 10, 1, "2 lost", "…"),
-        Played(name, 2, HOLDS, 20, 1, "", ""),
-        Played(name, 1, HOLDS, 30, 1, "", ""),
+        Played(mended.name, 1, BROKEN, 10, 1, "2 lost", "…"),
+        Played(mended.name, 2, HOLDS, 20, 1, "", ""),
+        Played(mended.name, 1, HOLDS, 30, 1, "", ""),
+        Played(bad.name, 1, HOLDS, 10, 1, "", ""),
+        Played(bad.name, 2, BROKEN, 11, 1, "3 lost", "input-0@7: lost"),
     ]
-    assert f"| `{name}` | 2 of 2 | 25 |  |" in list(table(runs))
+    assert "| `mended` (kafka-python) | `--report` | 2 of 2 | 25 |  |" in held_table(runs)
+    assert "| `commit-first` (kafka-python) | 2 | 21 | 3 lost | input-0@7: lost |" in found_table(runs)

@@ -15,7 +15,9 @@ AT_MOST: Final = (*REPORT, "--promise", "at-most-once")
 WRITES: Final = ("--output", "out")
 EXACTLY: Final = (*WRITES, "--promise", "exactly-once", "--settle", "25s", "--faults=-broker")
 """librdkafka waits beyond its time-out for a coordinator that is gone, to send a transaction's offsets."""
-FENCING: Final = (*WRITES, "--promise", "exactly-once", "--settle", "25s")
+SLOW_START: Final = ("--start", "60s")
+"""A JVM takes seconds to start, and more on a busy machine."""
+FENCING: Final = (*WRITES, "--promise", "exactly-once", "--settle", "25s", *SLOW_START)
 CALM: Final = (*WRITES, "--promise", "exactly-once", "--faults")
 """Without a crash, a program needs no transactions to process nothing twice. The faults' names follow."""
 
@@ -109,11 +111,12 @@ PIECES: Final = (
     ),
     Piece(
         *("java", "executor-and-auto-commit", "executor-that-is-awaited", _THREAD, (LOST, EARLY)),
+        options=(*REPORT, *SLOW_START),
     ),
     Piece(
         *("java", "seeks-from-memory", "forgets-on-revoke"),
         *("seeks to where it was itself, when a partition comes back", (TWICE, BACK)),
-        options=(*CALM, "rebalance,join,stop"),
+        options=(*CALM, "rebalance,join,stop", *SLOW_START),
     ),
     Piece(
         *("java", "transactions-without-fencing", "transactions"),
