@@ -99,7 +99,7 @@ def _list_faults(context: click.Context, _: click.Parameter, wanted: bool) -> No
     type=duration_ms,
     default="15s",
     show_default=True,
-    help="The time to drain everything after that.",
+    help="How long it may get no further after that, until everything is drained.",
 )
 @click.option(
     "--faults", metavar="NAME,…", help="Only these faults; with a '-' before a name: all but these."

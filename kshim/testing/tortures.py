@@ -87,14 +87,15 @@ def torture(
 ) -> Tortured:
     """Torture a program, and raise PromiseBroken if it breaks its promise.
 
-    consumer: a command, or a function at the top of a module, which each instance runs in a process of its
-    own. output: what judges it: "report", lines or calls of `Work.processed`; "topic", records in
-    KSHIM_OUTPUT; "offsets", its commits. seed: repeats a schedule; None for a new one. faults: the names of
-    some, as `kshim torture --list` prints them; None for all that fit. schedule: in place of a seed, faults,
-    seconds and instances, a schedule, or the file that `kshim torture --save-schedule` wrote. start_s: the
-    time for all instances to join; settle_s: the time to drain everything at the end. has_group: False for a
-    program that joins none. rate: records per second. value: the template of their values. page: where to
-    save the story as HTML. Raises Unplayable if the program never takes part, ValueError.
+    consumer: a command, or a function at the top of a module, which each instance runs in a process of
+    its own. output: what judges it: "report", lines or calls of `Work.processed`; "topic", records in
+    KSHIM_OUTPUT; "offsets", its commits. seed: repeats a schedule; None for a new one. faults: the names
+    of some, as `kshim torture --list` prints them; None for all that fit. schedule: in place of a seed,
+    faults, seconds and instances, a schedule, or the file that `kshim torture --save-schedule` wrote.
+    start_s: the time for all instances to join; settle_s: how long it may get no further at the end,
+    until all is drained. has_group: False for a program that joins none. rate: records per second. value:
+    the template of their values. page: where to save the story as HTML. Raises Unplayable if the program
+    never takes part, ValueError.
     """
     judged = Judged(Promise(promise), _OUTPUTS[output], in_order)
     if why := cannot_show(judged, has_group) or cannot_fill(value):

@@ -38,6 +38,7 @@ from kshim.torture.producing import Producing
 from kshim.torture.promises import Output
 from kshim.torture.schedule import Schedule
 from kshim.torture.settings import Settings, variables
+from kshim.torture.settling import Patience
 from kshim.torture.stage import Note, Refused, Stage
 from kshim.torture.unplayable import Unplayable, ended_at_once, never_joined, shows_nothing
 
@@ -251,15 +252,16 @@ class Run:
 
     def _settle(self) -> bool:
         """Wait until all is drained. Return False if the time is over before that."""
-        end_s = time.monotonic() + self.settings.settle_s
+        patience = Patience(self.settings.settle_s, time.monotonic())
         committed_s: float | None = None
         look_s = 0.0
-        while time.monotonic() < end_s:
+        while not patience.is_over(time.monotonic()):
             self._step()
             if time.monotonic() < look_s:
                 continue
             look_s = time.monotonic() + LOOK_S
             evidence = self._glance()
+            patience.saw(_how_far(evidence), time.monotonic())
             if not is_drained(evidence):
                 committed_s = None
                 continue
@@ -335,6 +337,12 @@ class Run:
         if self.settings.judged.output is Output.TOPIC:
             return from_outputs(self.stage.read(self.settings.output_topic), inputs, self.settings.pointer)
         return None, []
+
+
+def _how_far(evidence: Evidence) -> int:
+    """A number that rises with each offset that is committed, and each record that is processed first."""
+    processed = {each.number for each in evidence.processed or ()}
+    return sum(evidence.committed.values()) + len(processed)
 
 
 def _all_processed(evidence: Evidence, processed: Sequence[Processed]) -> bool:

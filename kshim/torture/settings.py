@@ -18,6 +18,7 @@ class Settings(NamedTuple):
     start_s: float = 20.0
     """How long the program may take until all its instances take part."""
     settle_s: float = 15.0
+    """How long the program may get no further when it is quiet, until everything is drained."""
     partitions: int = 4
     rate: int = 60
     """Records per second."""

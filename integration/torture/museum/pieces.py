@@ -15,9 +15,9 @@ AT_MOST: Final = (*REPORT, "--promise", "at-most-once")
 WRITES: Final = ("--output", "out")
 EXACTLY: Final = (*WRITES, "--promise", "exactly-once", "--settle", "25s", "--faults=-broker")
 """librdkafka waits beyond its time-out for a coordinator that is gone, to send a transaction's offsets."""
-SLOW_START: Final = ("--start", "60s")
+SLOW_START: Final = ("--start", "60s", "--settle", "40s")
 """A JVM takes seconds to start, and more on a busy machine."""
-FENCING: Final = (*WRITES, "--promise", "exactly-once", "--settle", "25s", *SLOW_START)
+FENCING: Final = (*WRITES, "--promise", "exactly-once", *SLOW_START)
 CALM: Final = (*WRITES, "--promise", "exactly-once", "--faults")
 """Without a crash, a program needs no transactions to process nothing twice. The faults' names follow."""
 
