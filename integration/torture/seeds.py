@@ -155,6 +155,7 @@ def _torture(part: Part, seed: int, kept: Path) -> Played:
 def _end_with_parent() -> None:
     """Interrupt this worker when the process that started it is gone: its run, then its wait for another."""
     parent = os.getppid()
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
 
     def watch() -> None:
         while True:
