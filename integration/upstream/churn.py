@@ -5,6 +5,7 @@ each round the seed draws a fault, to whom it happens, and a member that is repl
 
     python -m integration.upstream.churn --rounds 100 --kafka 3 --seed 7
     python -m integration.upstream.churn --rounds 20 --faults cut,hole
+    python -m integration.upstream.churn --kafka 3 --seed 12 --skip 19 --rounds 1 --keep logs
 
 Nothing that was acknowledged is lost, no committed offset goes back, no partition is owned twice in a
 generation, and a reader of committed transactions finds each record once. Prints how long members were
