@@ -16,6 +16,8 @@ from functools import partial
 from typing import Any
 from uuid import UUID
 
+from integration.apache_kafka.jars import RELEASE
+from integration.differential.older import NEWER_CONFIGS
 from integration.differential.playing.asking import CLOSED, Address
 from integration.differential.playing.plain import NO_ID, Plain
 from kshim.testing.wire import Wire, api_key_of
@@ -194,7 +196,8 @@ class Admin(Plain):
         plain = super().plain(value)
         if not isinstance(plain, list):
             return plain
-        return [item for item in plain if not (isinstance(item, dict) and item.get("name") in self._left_out)]
+        left_out = self._left_out | NEWER_CONFIGS.get(RELEASE, frozenset())
+        return [item for item in plain if not (isinstance(item, dict) and item.get("name") in left_out)]
 
     def plain_text(self, value: str) -> str:
         text = value.replace(self.prefix, "")
