@@ -52,7 +52,6 @@ SINCE_4_4 = {
     f"{STORY}[bad_quotas-": "quotas that are no finite numbers",
     f"{STORY}[configs_of_brokers-": "lists that name an item twice",
     f"{STORY}[configs_of_groups-": "new configs of groups",
-    f"{STORY}[configs_put-": "new configs of topics",
     f"{STORY}[controllers_to_forget-": "UnregisterController",
     f"{STORY}[cordoned_directories-": "lists that name an item twice; before 4.3, all of the config",
     f"{STORY}[loggers-": "unknown operations on loggers",
@@ -69,6 +68,9 @@ LATER_THAN: Mapping[str, Mapping[str, str]] = {
         **SINCE_4_4,
         f"{STORY}[bad_configs_of_brokers-": "texts, and unknown names",
         f"{STORY}[configs_of_groups_put-": "the synonyms of a group's configs",
+        f"{STORY}[configs_put-": "the texts that list a broker's fixed configs",
+        f"{STORY}[log_dirs-v5": "DescribeLogDirs v5 (KIP-1066)",
+        f"{STORY}[topics_created-": "the text of too many replicas",
     },
     "4.3": SINCE_4_4,
 }
