@@ -22,7 +22,7 @@ REPORT: Final = ("--report",)
 WRITES: Final = ("--output", "out")
 TRANSACTIONS: Final = (*WRITES, "--promise", "exactly-once")
 SLOW_START: Final = ("--start", "60s", "--settle", "40s")
-"""A JVM of a framework takes seconds to start, and more on a busy machine."""
+"""A framework takes seconds to start, and more on a busy machine."""
 SAME_PARTITIONS: Final = ("--faults=-partitions",)
 """A store has as many partitions as the topic had when it was made."""
 SCHEDULE: Final = "--schedule"
@@ -109,14 +109,14 @@ STRANGERS: Final = (
         "Quix Streams 3.28, `at-least-once`",
         LEAST,
         _python("quix", "quixstreams", "at-least-once"),
-        WRITES,
+        (*WRITES, *SLOW_START),
     ),
     Stranger(
         "quixstreams-exactly-once",
         "Quix Streams 3.28, `exactly-once`",
         EXACTLY,
         _python("quix", "quixstreams", "exactly-once"),
-        TRANSACTIONS,
+        (*TRANSACTIONS, *SLOW_START),
         (Anomaly.DUPLICATED, Anomaly.WENT_BACK),
         "a transaction that is open when the assignment is lost is kept, and committed by the next member",
     ),
