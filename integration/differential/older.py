@@ -45,6 +45,7 @@ NEWER_CONFIGS: Mapping[str, frozenset[str]] = {
 what else differs."""
 
 STORY = "stories/test_admin.py::test_both_answer_the_same"
+RIGHTS = "acls/test_matrix.py::test_both_answer_the_same"
 FIELDS = "test_definitions.py::test_fields_and_versions"
 SINCE_4_4 = {
     "acls/test_stories.py::test_both_answer_alike": "ACLs with an empty host",
@@ -63,6 +64,24 @@ SINCE_4_4 = {
     f"{FIELDS}[TxnOffsetCommit": "TxnOffsetCommit v6 (KIP-1319)",
     f"{FIELDS}[UnregisterController": "UnregisterController",
 }
+RIGHTS_SINCE_4_4 = {
+    "create-topics-any-enough": "new configs of topics",
+    "create-topics-enough": "new configs of topics",
+    "delete-groups-": "DeleteGroups v3",
+    "txn-offset-commit-": "TxnOffsetCommit v6 (KIP-1319)",
+    "unregister-controller-": "UnregisterController",
+    "api-versions-": "ApiVersions v5 (KIP-1242)",
+    **{
+        f"{request}-{case}": "the error for a broker's configs without the right"
+        for request in ("alter-configs", "incremental-alter-configs")
+        for case in (
+            "nothing",
+            "without-alter_configs-cluster",
+            "describe_configs-for-alter_configs-cluster",
+        )
+    },
+}
+"""Cases of the table of rights that fail with 4.3.1."""
 LATER_THAN: Mapping[str, Mapping[str, str]] = {
     "4.2": {
         **SINCE_4_4,
@@ -72,7 +91,10 @@ LATER_THAN: Mapping[str, Mapping[str, str]] = {
         f"{STORY}[log_dirs-v5": "DescribeLogDirs v5 (KIP-1066)",
         f"{STORY}[topics_created-": "the text of too many replicas",
     },
-    "4.3": SINCE_4_4,
+    "4.3": {
+        **SINCE_4_4,
+        **{f"{RIGHTS}[{case}": change for case, change in RIGHTS_SINCE_4_4.items()},
+    },
 }
 """For each older release, how the ids of tests begin that fail with it, and what a later release changed."""
 
