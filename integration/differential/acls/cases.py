@@ -6,7 +6,6 @@ prefix. A need with the name OWN is an ACL for that prefix. Where one of two ACL
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -30,7 +29,7 @@ IDEMPOTENT_WRITE = AclOperation.IDEMPOTENT_WRITE
 TOPIC, GROUP, CLUSTER = AclResource.TOPIC, AclResource.GROUP, AclResource.CLUSTER
 TRANSACTIONAL_ID = AclResource.TRANSACTIONAL_ID
 
-AT_MS = int(time.time() - 3600) * 1000
+AT_MS = 1_700_000_000_000
 BATCH = encode([Record(0, AT_MS, b"k", b"v")])
 IN_TRANSACTION = encode(
     [Record(0, AT_MS, b"k", b"v")], producer_id=4711, producer_epoch=0, base_sequence=0, is_transactional=True
