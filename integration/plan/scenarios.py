@@ -111,7 +111,7 @@ class Scenario(NamedTuple):
         )
 
     def predict(self) -> Predicted:
-        """Let the plan predict this scenario: the mean of SEEDS runs."""
+        """Predict this scenario with the plan: the mean of SEEDS runs."""
         return predicted(self.setting, [DEPLOYMENT] * SEEDS, DURATION_MS, PARTITIONS, calm_ms=CALM_MS)
 
 
