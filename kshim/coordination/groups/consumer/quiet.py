@@ -1,6 +1,6 @@
 """Heartbeats that only say that a member lives, in a group where nothing is due: nearly all of them.
 
-They get the answer of `heartbeat`, and have its effect, without its steps.
+Each gets the answer of `heartbeat`, and has its effect, a whole session, without its steps.
 """
 
 from __future__ import annotations
@@ -9,34 +9,33 @@ from kshim.coordination.decision import Caller
 from kshim.coordination.groups.consumer.checks import says_nothing
 from kshim.coordination.groups.consumer.group import ConsumerGroup
 from kshim.coordination.groups.consumer.member import Member
-from kshim.coordination.groups.consumer.requests import Patience
-from kshim.coordination.groups.consumer.waiting import interval_ms
-from kshim.coordination.groups.consumer.writing import Writing
 from schemas.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
 )
 
 
-def answer_quiet(
-    it: Writing, caller: Caller, request: ConsumerGroupHeartbeatRequest, patience: Patience
-) -> ConsumerGroupHeartbeatResponse | None:
-    """Give a member with nothing to do a whole session, and answer it; return None for other heartbeats."""
-    member = it.group.members.get(request.member_id)
+def quiet_member(
+    group: ConsumerGroup, caller: Caller, request: ConsumerGroupHeartbeatRequest, now_ms: int
+) -> Member | None:
+    """Return the sender of a heartbeat if it has nothing to do but to live; None for other heartbeats."""
+    member = group.members.get(request.member_id)
     if (
         member is None
         or member.epoch != request.member_epoch
         or not says_nothing(request)
-        or not _is_settled(it.group, it.now_ms)
-        or not member.is_reconciled_to(it.group.epoch)
+        or not _is_settled(group, now_ms)
+        or not member.is_reconciled_to(group.epoch)
         or not _is_same(member, caller)
     ):
         return None
-    it.restart_session(member)
+    return member
+
+
+def quiet_answer(member: Member, interval_ms: int) -> ConsumerGroupHeartbeatResponse:
+    """Return the answer to such a heartbeat: it says nothing, either."""
     return ConsumerGroupHeartbeatResponse(
-        member_id=member.member_id,
-        member_epoch=member.epoch,
-        heartbeat_interval_ms=interval_ms(it, patience),
+        member_id=member.member_id, member_epoch=member.epoch, heartbeat_interval_ms=interval_ms
     )
 
 

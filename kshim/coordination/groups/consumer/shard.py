@@ -17,13 +17,13 @@ from kshim.coordination.groups.consumer.leading import begin_to_lead, give_up
 from kshim.coordination.groups.consumer.leaving import leave_group
 from kshim.coordination.groups.consumer.member import JOINS, LEAVES
 from kshim.coordination.groups.consumer.offsets import check_commit, check_txn_commit, expire, written
-from kshim.coordination.groups.consumer.quiet import answer_quiet
+from kshim.coordination.groups.consumer.quiet import quiet_answer, quiet_member
 from kshim.coordination.groups.consumer.recording import who as who_is
 from kshim.coordination.groups.consumer.refused import Refused, no_group, refusal, sender
 from kshim.coordination.groups.consumer.regexes import search_new_topics
 from kshim.coordination.groups.consumer.releasing import answer_parked, release_changed
 from kshim.coordination.groups.consumer.reports import GroupConverted, MemberRefused, Refusals
-from kshim.coordination.groups.consumer.requests import DescribeConsumerGroup, MemberHeartbeat
+from kshim.coordination.groups.consumer.requests import DescribeConsumerGroup, MemberHeartbeat, Patience
 from kshim.coordination.groups.consumer.seen import see
 from kshim.coordination.groups.consumer.states import GroupState
 from kshim.coordination.groups.consumer.steering import steer
@@ -90,6 +90,26 @@ class ConsumerShard:
 
     # ---- requests
 
+    def answer_at_once(
+        self, caller: Caller, asked: MemberHeartbeat, timers: Timers, now_ms: int
+    ) -> ConsumerGroupHeartbeatResponse | None:
+        """Answer a heartbeat that says nothing, cannot wait and releases no other: it only moves the end of a
+        session. Return None for the others, which `heartbeat` answers.
+        """
+        request, group_id = asked.request, asked.group_id
+        group = self.groups.get(group_id)
+        if group is None or asked.patience is not Patience.NONE:
+            return None
+        if group.to_look_at or request.member_id in group.parked:
+            return None
+        member = quiet_member(group, caller, request, now_ms)
+        if member is None:
+            return None
+        configs = self._environment.configs
+        session = TimerKey(TimerKind.SESSION, group_id, member.member_id)
+        timers.arm(session, now_ms + configs.session_timeout_ms(group_id))
+        return quiet_answer(member, configs.heartbeat_interval_ms(group_id))
+
     def heartbeat(self, draft: Draft, caller: Caller, asked: MemberHeartbeat) -> None:
         """See `heartbeat` and `waiting`."""
         request = asked.request
@@ -137,9 +157,10 @@ class ConsumerShard:
             raise no_group(group_id, classic, joins_or_stays=request.member_epoch > JOINS)
         if classic is None:
             it = self._writing(draft, group or self._store.new_group(group_id))
-            quiet = answer_quiet(it, caller, request, asked.patience)
+            quiet = quiet_member(it.group, caller, request, it.now_ms)
             if quiet is not None:
-                return it, quiet
+                it.restart_session(quiet)
+                return it, quiet_answer(quiet, interval_ms(it, asked.patience))
             checked = check(it, caller, request, asked.prepared.names)
         else:
             it, checked = self._upgrade(draft, classic, caller, asked)

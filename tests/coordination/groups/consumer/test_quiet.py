@@ -10,7 +10,7 @@ import pytest
 from kshim.coordination.decision import Caller, Decision
 from kshim.coordination.groups.consumer import shard
 from kshim.coordination.groups.consumer.member import MemberState
-from kshim.coordination.groups.consumer.requests import MemberHeartbeat
+from kshim.coordination.groups.consumer.requests import MemberHeartbeat, Patience
 from kshim.coordination.groups.timers import TimerKey, TimerKind
 from schemas.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from tests.coordination.groups.consumer.world import G, Given, World, held, owned, stable, target
@@ -55,30 +55,51 @@ REQUESTS = {
 }
 
 
-def outcome(world: World, caller: Caller, request: ConsumerGroupHeartbeatRequest) -> tuple[Decision, object]:
+AT_ONCE = {
+    "whose sender cannot wait": MemberHeartbeat(SILENT),
+    "that must not wait": MemberHeartbeat(SILENT, patience=Patience.INTERVAL, is_last=False),
+}
+
+
+def outcome(world: World, caller: Caller, asked: MemberHeartbeat) -> tuple[Decision, object]:
     """What two heartbeats lead to: the first one also looks at the topics."""
     world.coordinator.handle(CALLER, MemberHeartbeat(SILENT), world.now_ms)
     now_ms = world.now_ms + 1_000
-    decision = world.coordinator.handle(caller, MemberHeartbeat(request), now_ms)
-    session = world.coordinator._timers.deadline_ms(TimerKey(TimerKind.SESSION, G, request.member_id))
+    decision = world.coordinator.handle(caller, asked, now_ms)
+    session = world.coordinator._timers.deadline_ms(TimerKey(TimerKind.SESSION, G, asked.request.member_id))
     return decision._replace(reports=()), session
 
 
 @pytest.mark.parametrize("group", GROUPS)
 @pytest.mark.parametrize("name", REQUESTS)
+@pytest.mark.parametrize("kind", AT_ONCE)
 def test_a_quiet_heartbeat_is_answered_like_any_other(
-    group: Callable[[], World], name: str, monkeypatch: pytest.MonkeyPatch
+    group: Callable[[], World], name: str, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found = outcome(group(), *REQUESTS[name])
-    monkeypatch.setattr(shard, "answer_quiet", lambda *_: None)
-    assert found == outcome(group(), *REQUESTS[name])
+    caller, request = REQUESTS[name]
+    asked = AT_ONCE[kind]._replace(request=request)
+    found = outcome(group(), caller, asked)
+    monkeypatch.setattr(shard, "quiet_member", lambda *_: None)
+    assert found == outcome(group(), caller, asked)
 
 
-def test_a_settled_group_answers_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    answers = []
-    answer_quiet = shard.answer_quiet
+@pytest.mark.parametrize("kind", AT_ONCE)
+def test_a_settled_group_answers_at_once(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    members = []
+    quiet_member = shard.quiet_member
     monkeypatch.setattr(
-        shard, "answer_quiet", lambda *them: answers.append(answer_quiet(*them)) or answers[-1]
+        shard, "quiet_member", lambda *them: members.append(quiet_member(*them)) or members[-1]
     )
-    outcome(settled(), CALLER, SILENT)
-    assert [answer is None for answer in answers] == [True, False]
+    outcome(settled(), CALLER, AT_ONCE[kind])
+    assert members[0] is None, "it looks at the topics"
+    assert members[-1] is not None
+
+
+def test_a_heartbeat_that_cannot_wait_releases_the_one_that_waits() -> None:
+    world = settled()
+    world.coordinator.handle(CALLER, MemberHeartbeat(SILENT), world.now_ms)
+    waits = MemberHeartbeat(SILENT, patience=Patience.INTERVAL)
+    parked = world.coordinator.handle(CALLER, waits, world.now_ms)
+    assert parked.replies == ()
+    decision = world.coordinator.handle(CALLER._replace(token=2), MemberHeartbeat(SILENT), world.now_ms)
+    assert [reply.token for reply in decision.replies] == [1, 2]
