@@ -104,8 +104,8 @@ class Notes(Generic[B]):
 
     def _keep(self, client: Client, header: RequestHeader, note: Note) -> None:
         at_ms = round(self._now_s() * 1000, 1)
-        common = {"at_ms": at_ms, "listener": client.listener_name, "client": header.client_id or ""}
-        self._notes.append({**common, **note})
+        sender = {"client": header.client_id or "", "address": str(client.address)}
+        self._notes.append({"at_ms": at_ms, "listener": client.listener_name, **sender, **note})
         self._count += 1
 
 

@@ -8,7 +8,7 @@ from typing import Final, Protocol
 
 from kshim.torture.evidence import Happening
 from kshim.torture.faults import FAULTS
-from kshim.torture.gathering import instance_of, members_in, static_id_in, transaction_in
+from kshim.torture.gathering import abandoned_in, instance_of, members_in, static_id_in, transaction_in
 from kshim.torture.processes import Instance, now_ms
 from kshim.torture.producing import Producing
 from kshim.torture.schedule import Event
@@ -206,8 +206,9 @@ class Acts:
         self._later(SESSION_MS, end)
 
     def bury(self) -> None:
-        """End the sessions of members that are gone once more. Another coordinator, which has read the group
-        from the log, knows them again if they were gone only since the last rebalance.
+        """End the sessions of members that are gone, once more: another coordinator, which has read the group
+        from the log, knows them again if they were gone only since the last rebalance. End those of members
+        whose clients have joined anew, too.
         """
         notes, group = self._stage.notes(), self._playing.group
         replaced = [
@@ -215,7 +216,7 @@ class Acts:
             for name, member, at_ms in self._ended
             if set(members_in(notes, group, name, at_ms)) - {member}
         ]
-        for member in dict.fromkeys((*self._gone, *replaced)):
+        for member in dict.fromkeys((*self._gone, *replaced, *abandoned_in(notes, group))):
             with suppress(Refused):
                 self._stage.expire(group, member)
 

@@ -98,6 +98,21 @@ def members_in(notes: Iterable[Note], group: str, instance: str, since_ms: float
     return list(dict.fromkeys(member for member in joined if member))
 
 
+def abandoned_in(notes: Iterable[Note], group: str) -> list[str]:
+    """The member ids that nobody uses any more, as the same connection has joined with another one since.
+
+    Clients have a connection to the coordinator for each consumer.
+    """
+    addresses: dict[str, str] = {}
+    members: dict[str, str] = {}
+    for note in notes:
+        if note["what"] == "joined" and note["group"] == group and not note["error"]:
+            address, member = note["address"], note["member"]
+            addresses[member] = address
+            members[address] = member
+    return [member for member, address in addresses.items() if members[address] != member]
+
+
 def static_id_in(notes: Iterable[Note], group: str, instance: str) -> str:
     """The group.instance.id of an instance's last member, also of one that still joins; "" if it has none."""
     found = ""

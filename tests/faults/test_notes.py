@@ -36,6 +36,7 @@ def test_what_was_fetched_is_noted_by_name() -> None:
     (note,) = noted(world)
     assert (note["what"], note["topic"], note["partition"], note["first"]) == ("fetched", "t", 0, 0)
     assert (note["listener"], note["client"]) == ("PLAINTEXT", "reader")
+    assert str(note["address"]).rpartition(":")[2].isdecimal()
     assert noted(world, 1) == []
 
 

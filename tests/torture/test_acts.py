@@ -127,10 +127,12 @@ class Playing:
         instance = self.instances["c3"] = Instance("c3", self.time)
         return instance
 
-    def joins(self, instance: str, member: str, static_id: str | None = None) -> None:
+    def joins(self, instance: str, member: str, static_id: str | None = None, address: str = "") -> None:
+        """address: where its connection comes from; without one, each member has its own."""
         self.stage.members.add(member)
         note = {"what": "joined", "at_ms": self.time.ms, "listener": instance.upper(), "group": "g"}
-        self.stage.noted.append({**note, "member": member, "instance": static_id})
+        sender = {"address": address or member, "error": ""}
+        self.stage.noted.append({**note, **sender, "member": member, "instance": static_id})
 
     def begins_to_join(self, instance: str, member: str, static_id: str) -> None:
         """A static member whose first join is not answered yet."""
@@ -197,6 +199,15 @@ def test_a_member_that_left_or_was_replaced_is_buried_but_no_static_one(playing:
     playing.stage.members.add("old")
     playing.acts.bury()
     assert playing.stage.members == {"static", "new"}
+
+
+def test_a_member_whose_client_has_joined_anew_is_buried(playing: Playing) -> None:
+    playing.joins("c1", "unused", address="host:1")
+    playing.joins("c1", "beside", address="host:2")
+    playing.joins("c1", "used", address="host:1")
+    playing.acts.bury()
+    assert "unused" not in playing.stage.members
+    assert playing.stage.members >= {"beside", "used"}
 
 
 def test_a_kill_waits_for_a_commit_of_its_instance(playing: Playing) -> None:

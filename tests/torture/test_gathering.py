@@ -6,6 +6,7 @@ import pytest
 
 from kshim.torture.evidence import Assigned, Begun, Commit, Fetched, Processed
 from kshim.torture.gathering import (
+    abandoned_in,
     assigned_in,
     begun_in,
     commits_in,
@@ -102,6 +103,18 @@ def test_the_members_of_an_instance() -> None:
     assert members_in(notes, "g", "c1", since_ms=1.5) == ["b"]
     assert (static_id_in(notes, "g", "c1"), static_id_in(notes, "g", "c2")) == ("static-1", "")
     assert (transaction_in(notes, "c1"), transaction_in(notes, "c2")) == ("t-1", "")
+
+
+def test_a_member_is_abandoned_when_its_connection_joins_with_another_id() -> None:
+    def joined(member: str, address: str, error: str = "") -> Note:
+        return note("joined", member=member, address=address, error=error)
+
+    first, again = joined("a", "host:1"), joined("b", "host:1")
+    assert abandoned_in([first, joined("c", "host:2"), again], "g") == ["a"]
+    assert abandoned_in([first, again], "other group") == []
+    assert abandoned_in([first, joined("b", "host:1", "MEMBER_ID_REQUIRED")], "g") == []
+    assert abandoned_in([first, first], "g") == []
+    assert abandoned_in([first, again, joined("a", "host:3")], "g") == [], "it lives elsewhere"
 
 
 def test_rebalances_name_instances() -> None:
