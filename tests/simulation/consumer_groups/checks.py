@@ -56,8 +56,9 @@ class Checks:
         """A member that is not fenced holds only what the group gives it, so no two of them hold the same.
 
         Partitions of deleted topics do not count: a conversion drops them. Nor does a classic member count
-        before its SyncGroup is answered: it may have joined anew, and twice, with what it had before its
-        session ended.
+        before a SyncGroup of it succeeds: it may have joined anew, and twice, with what it had before its
+        session ended. So may one whose classic group rebalanced twice, which forgets the assignments, as in
+        Kafka, and was then converted.
         """
         for group in shard.consumer.groups.values():
             for client in clients:
@@ -69,7 +70,7 @@ class Checks:
                 if client.epoch > member.epoch:  # a crash loses a classic generation before its SyncGroup
                     may_go_back = client.profile.is_classic and self._loads > 1
                     assert may_go_back, f"{client.name}: epoch {client.epoch} goes back: {member}"
-                if client.awaits_sync:
+                if client.awaits_assignment:
                     continue
                 if client.epoch not in (member.epoch, member.previous_epoch):
                     continue

@@ -70,6 +70,8 @@ class Client:
         self._waits = False
         self.awaits_sync = False
         """True for a classic member from its JoinGroup's answer to its SyncGroup's."""
+        self.awaits_assignment = False
+        """Like `awaits_sync`, but until a SyncGroup is not refused."""
 
     @property
     def is_joining(self) -> bool:
@@ -296,7 +298,7 @@ class ClassicClient(Client):
             self._refused(error)
         elif isinstance(answer, JoinGroupResponse):
             self.member_id, self.epoch = answer.member_id, answer.generation_id
-            self._joins, self.awaits_sync = False, True
+            self._joins, self.awaits_sync, self.awaits_assignment = False, True, True
             self._is_assigned = answer.leader == ""
             if not self._is_assigned:
                 self.owned = frozenset()
@@ -306,7 +308,7 @@ class ClassicClient(Client):
             self.follows = answer.leader not in ("", answer.member_id)
             self.wake_in(0)
         elif isinstance(answer, SyncGroupResponse):
-            self.awaits_sync = False
+            self.awaits_sync = self.awaits_assignment = False
             before = self.owned
             self.owned = self.read(answer.assignment)
             gave_up = self._is_assigned and bool(before - self.owned)
