@@ -13,13 +13,15 @@ from benchmarks.loads.requests import TOPIC, Asking, Request, exchange
 from benchmarks.processor import Measured, Window
 from benchmarks.raw import Connection
 from benchmarks.servers import Target
-from kshim.testing.wire import framed
+from kshim.testing.wire import SIZE_BYTES, framed
 from schemas.api_key import ApiKey
+from schemas.error_code import ErrorCode
 from schemas.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
     TopicPartitions,
 )
+from schemas.registry import decode_response
 
 VERSION = 1
 TIMEOUT_MS = 120_000
@@ -38,6 +40,7 @@ class GroupMember:
         self.epoch = JOINS
         self.owned: tuple[TopicPartitions, ...] = ()
         self._has_news = True
+        self._says_nothing: bytes | None = None
 
     def heartbeat(self) -> ConsumerGroupHeartbeatRequest:
         """The next heartbeat: it joins, says what it owns by now, or says nothing."""
@@ -55,6 +58,21 @@ class GroupMember:
         return ConsumerGroupHeartbeatRequest(
             group_id=self._group_id, member_id=self.member_id, member_epoch=LEAVES
         )
+
+    def hears_frame(self, frame: bytes) -> bool:
+        """Like `hears`. An answer with the same bytes as an earlier one that said nothing is not decoded.
+
+        Raises RuntimeError where it is an error.
+        """
+        if frame == self._says_nothing:
+            self._has_news = False
+            return False
+        answer = decode_response(ApiKey.CONSUMER_GROUP_HEARTBEAT, VERSION, frame)[1]
+        if answer.error_code != ErrorCode.NONE:
+            raise RuntimeError(f"the broker answered {answer}")
+        is_new = self.hears(answer)
+        self._says_nothing = None if is_new else frame
+        return is_new
 
     def hears(self, answer: ConsumerGroupHeartbeatResponse) -> bool:
         """Note an answer; return True if it says anything new."""
@@ -98,19 +116,21 @@ class Group:
         group_id = f"benchmark-{uuid4()}"
         topic = Connection(bootstrap).new_topic(members)
         self._connections = [Connection(bootstrap) for _ in range(CONNECTIONS)]
+        self._answers = [connection.makefile("rb") for connection in self._connections]
         self._connections[0].find_coordinator(group_id)
         self.members = [GroupMember(group_id, topic) for _ in range(members)]
         self.requests = 0
 
-    def settle(self, epoch: int) -> None:
-        """All members send heartbeats until they have reached an epoch, and there is nothing new."""
-        while self._beat() or any(member.epoch != epoch for member in self.members):
+    def settle(self, after: int = 0) -> int:
+        """All members send heartbeats until they have reached the same epoch, beyond `after`, and there is
+        nothing new; return that epoch.
+        """
+        while self._beat() or len({member.epoch for member in self.members}) > 1 or self.epoch <= after:
             pass
+        return self.epoch
 
-    def beat_until_equal(self) -> int:
-        """Like `settle`, for the epoch that all reach; returns it."""
-        while self._beat() or len({member.epoch for member in self.members}) > 1:
-            pass
+    @property
+    def epoch(self) -> int:
         return self.members[0].epoch
 
     def leave(self, member: GroupMember) -> None:
@@ -123,13 +143,21 @@ class Group:
         is_new = False
         for begin in range(0, len(self.members), AT_ONCE):
             members = self.members[begin : begin + AT_ONCE]
+            for number, connection in enumerate(self._connections):
+                frames = [framed(VERSION, member.heartbeat()) for member in members[number::CONNECTIONS]]
+                connection.sendall(b"".join(frames))
             for number, member in enumerate(members):
-                self._connections[number % CONNECTIONS].sendall(framed(VERSION, member.heartbeat()))
-            for number, member in enumerate(members):
-                connection = self._connections[number % CONNECTIONS]
-                is_new |= member.hears(connection.response(VERSION, ApiKey.CONSUMER_GROUP_HEARTBEAT))
+                is_new |= member.hears_frame(self._next_frame(number % CONNECTIONS))
         self.requests += len(self.members)
         return is_new
+
+    def _next_frame(self, number: int) -> bytes:
+        answers = self._answers[number]
+        size = int.from_bytes(answers.read(SIZE_BYTES))
+        frame = answers.read(size)
+        if not size or len(frame) < size:
+            raise ConnectionError("the broker closed a connection")
+        return frame
 
     def close(self) -> None:
         for connection in self._connections:
@@ -141,17 +169,16 @@ def change(target: Target, load: Load, seconds: float) -> Measured:
     and what moves has moved.
     """
     group = Group(target.bootstrap, load["members"])
-    epoch = group.beat_until_equal()
+    epoch = group.settle()
     last = group.members[-1]
     changes = group.requests = 0
     with Window(target.pid) as window:
         while window.so_far_s < seconds:
             group.leave(last)
             group.members.remove(last)
-            group.settle(epoch + 1)
+            epoch = group.settle(epoch)
             group.members.append(last)
-            group.settle(epoch + 2)
-            epoch += 2
+            epoch = group.settle(epoch)
             changes += 2
     for member in tuple(group.members):
         group.leave(member)
