@@ -183,6 +183,10 @@ class GroupRuntime(Runtime):
         prepared: Prepared = UNPREPARED,
     ) -> Answer[ConsumerGroupHeartbeatResponse]:
         """See `Groups.member_heartbeat`."""
+        if patience is Patience.NONE and request.member_epoch > JOINS:
+            at_once = self._answer_at_once(context, request)
+            if at_once is not None:
+                return at_once
         if self.is_running:
             try:
                 version, assignors = context.api_version, self._groups.assignors
@@ -201,6 +205,20 @@ class GroupRuntime(Runtime):
         answer = self._answer(caller, MemberHeartbeat(request, visible, patience, is_last, prepared))
         if patience is not Patience.NONE and is_last and isinstance(answer, Promise):
             context.turn.watch(partial(self._release_member_heartbeat, request.group_id, caller.token))
+        return answer
+
+    def _answer_at_once(
+        self, context: RequestContext, request: ConsumerGroupHeartbeatRequest
+    ) -> ConsumerGroupHeartbeatResponse | None:
+        """Answer a heartbeat that decides nothing; return None for the others."""
+        number = self._groups.shard_for(request.group_id)
+        lead = self.shards.leads.get(number)
+        if lead is None or not self._is_settled(lead):
+            return None
+        answer = self._groups.answer_at_once(number, context.node_id, context, request, self.now_ms())
+        if answer is not None:
+            self._watch_connection(context, request)
+            self._alarm.set()
         return answer
 
     def _release_member_heartbeat(self, group_id: str, token: int) -> None:

@@ -16,6 +16,7 @@ from kshim.coordination.decision import Caller, Decision, GroupRecord, Reply
 from kshim.coordination.fencing import ProducerIdAndEpoch
 from kshim.coordination.groups import shard_offsets
 from kshim.coordination.groups.consumer.environment import Environment, SameConfigs
+from kshim.coordination.groups.consumer.quiet import Sender
 from kshim.coordination.groups.consumer.topic_names import ManyNames
 from kshim.coordination.groups.consumer.topics import NoTopics
 from kshim.coordination.groups.consumer.upgrade import large_subscriptions
@@ -37,6 +38,10 @@ from kshim.coordination.groups.wanted_topics import WantedTopics
 from kshim.coordination.shards import partition_for
 from schemas.error_code import ErrorCode
 from schemas.internal_topics.group_metadata_log import TopicId
+from schemas.messages.consumer_group_heartbeat import (
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+)
 from schemas.messages.heartbeat import HeartbeatRequest
 from schemas.messages.join_group import JoinGroupRequest
 from schemas.messages.leave_group import LeaveGroupRequest
@@ -169,6 +174,15 @@ class Coordinator:
         if isinstance(found, ErrorCode):
             return Decision(shard, (), (Reply(caller.token, refuse(request, caller, found)),))
         return OPERATIONS[type(request)](found, caller, request, now_ms)
+
+    def answer_at_once(
+        self, number: int, node_id: int, sender: Sender, request: ConsumerGroupHeartbeatRequest, now_ms: int
+    ) -> ConsumerGroupHeartbeatResponse | None:
+        """See `ConsumerShard.answer_at_once`. number: the group's shard."""
+        shard = self._shards.get(number)
+        if shard is None or shard.node_id != node_id or shard.is_loading:
+            return None
+        return shard.consumer.answer_at_once(sender, request, self._timers, now_ms)
 
     def refusal(self, node_id: int, request: GroupRequest) -> ErrorCode:
         """The error that refuses a request before its group is asked, or NONE."""

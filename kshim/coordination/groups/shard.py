@@ -244,9 +244,6 @@ class Shard:
 
     def consumer_heartbeat(self, caller: Caller, asked: MemberHeartbeat, now_ms: int) -> Decision:
         """See `consumer.heartbeat`."""
-        answer = self.consumer.answer_at_once(caller, asked, self.surroundings.timers, now_ms)
-        if answer is not None:
-            return self.reply(caller, answer)
         draft = Draft(self.number, self.surroundings, now_ms)
         self.consumer.heartbeat(draft, caller, asked)
         return draft.decision()

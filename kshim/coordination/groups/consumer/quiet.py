@@ -5,7 +5,8 @@ Each gets the answer of `heartbeat`, and has its effect, a whole session, withou
 
 from __future__ import annotations
 
-from kshim.coordination.decision import Caller
+from typing import Protocol
+
 from kshim.coordination.groups.consumer.checks import says_nothing
 from kshim.coordination.groups.consumer.group import ConsumerGroup
 from kshim.coordination.groups.consumer.member import Member
@@ -15,8 +16,17 @@ from schemas.messages.consumer_group_heartbeat import (
 )
 
 
+class Sender(Protocol):
+    """Who sends a heartbeat, as far as a group remembers it."""
+
+    @property
+    def client_id(self) -> str: ...
+    @property
+    def client_host(self) -> str: ...
+
+
 def quiet_member(
-    group: ConsumerGroup, caller: Caller, request: ConsumerGroupHeartbeatRequest, now_ms: int
+    group: ConsumerGroup, sender: Sender, request: ConsumerGroupHeartbeatRequest, now_ms: int
 ) -> Member | None:
     """Return the sender of a heartbeat if it has nothing to do but to live; None for other heartbeats."""
     member = group.members.get(request.member_id)
@@ -26,7 +36,7 @@ def quiet_member(
         or not says_nothing(request)
         or not _is_settled(group, now_ms)
         or not member.is_reconciled_to(group.epoch)
-        or not _is_same(member, caller)
+        or not _is_same(member, sender)
     ):
         return None
     return member
@@ -48,10 +58,10 @@ def _is_settled(group: ConsumerGroup, now_ms: int) -> bool:
     )
 
 
-def _is_same(member: Member, caller: Caller) -> bool:
+def _is_same(member: Member, sender: Sender) -> bool:
     """True if the member is what the group knows: it speaks the consumer protocol, and calls as before."""
     return (
         member.classic is None
-        and member.client_id == caller.client_id
-        and member.client_host == caller.client_host
+        and member.client_id == sender.client_id
+        and member.client_host == sender.client_host
     )

@@ -17,13 +17,13 @@ from kshim.coordination.groups.consumer.leading import begin_to_lead, give_up
 from kshim.coordination.groups.consumer.leaving import leave_group
 from kshim.coordination.groups.consumer.member import JOINS, LEAVES
 from kshim.coordination.groups.consumer.offsets import check_commit, check_txn_commit, expire, written
-from kshim.coordination.groups.consumer.quiet import quiet_answer, quiet_member
+from kshim.coordination.groups.consumer.quiet import Sender, quiet_answer, quiet_member
 from kshim.coordination.groups.consumer.recording import who as who_is
 from kshim.coordination.groups.consumer.refused import Refused, no_group, refusal, sender
 from kshim.coordination.groups.consumer.regexes import search_new_topics
 from kshim.coordination.groups.consumer.releasing import answer_parked, release_changed
 from kshim.coordination.groups.consumer.reports import GroupConverted, MemberRefused, Refusals
-from kshim.coordination.groups.consumer.requests import DescribeConsumerGroup, MemberHeartbeat, Patience
+from kshim.coordination.groups.consumer.requests import DescribeConsumerGroup, MemberHeartbeat
 from kshim.coordination.groups.consumer.seen import see
 from kshim.coordination.groups.consumer.states import GroupState
 from kshim.coordination.groups.consumer.steering import steer
@@ -44,7 +44,10 @@ from kshim.coordination.groups.timers import TimerKey, TimerKind, Timers
 from kshim.coordination.groups.waiting import WaitsFor
 from schemas.error_code import ErrorCode
 from schemas.messages.consumer_group_describe import DescribedGroup
-from schemas.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatResponse
+from schemas.messages.consumer_group_heartbeat import (
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+)
 from schemas.messages.delete_groups import DeletableGroupResult
 from schemas.messages.heartbeat import HeartbeatRequest
 from schemas.messages.join_group import JoinGroupRequest, JoinGroupResponse
@@ -91,18 +94,16 @@ class ConsumerShard:
     # ---- requests
 
     def answer_at_once(
-        self, caller: Caller, asked: MemberHeartbeat, timers: Timers, now_ms: int
+        self, sender: Sender, request: ConsumerGroupHeartbeatRequest, timers: Timers, now_ms: int
     ) -> ConsumerGroupHeartbeatResponse | None:
-        """Answer a heartbeat that says nothing, cannot wait and releases no other: it only moves the end of a
-        session. Return None for the others, which `heartbeat` answers.
+        """Answer a heartbeat that says nothing and releases no other, of a client that cannot wait: it only
+        moves the end of a session. Return None for the others, which `heartbeat` answers.
         """
-        request, group_id = asked.request, asked.group_id
+        group_id = request.group_id
         group = self.groups.get(group_id)
-        if group is None or asked.patience is not Patience.NONE:
+        if group is None or group.to_look_at or request.member_id in group.parked:
             return None
-        if group.to_look_at or request.member_id in group.parked:
-            return None
-        member = quiet_member(group, caller, request, now_ms)
+        member = quiet_member(group, sender, request, now_ms)
         if member is None:
             return None
         configs = self._environment.configs

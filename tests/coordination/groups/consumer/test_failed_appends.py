@@ -2,47 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
-from kshim.coordination.group_runtime import GroupRuntime
-from kshim.coordination.groups.consumer.environment import Environment
-from kshim.coordination.groups.consumer.requests import MemberHeartbeat
-from kshim.coordination.groups.coordinator import Coordinator
-from kshim.coordination.groups.settings import Settings
 from kshim.storage.interfaces import StorageError, StorageFull
 from schemas.error_code import ErrorCode
-from schemas.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from schemas.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
+from tests.coordination.groups.consumer.members import G, Members
 from tests.coordination.groups.consumer.mixed import subscription
-from tests.coordination.groups.consumer.world import FOO, FakeConfigs, FakeTopics
-from tests.coordination.held_runtime import Server, error, result
-
-G = "a"
-
-
-class Members(Server):
-    """A server whose topic foo has two partitions."""
-
-    def start(self) -> GroupRuntime:
-        self.topics = FakeTopics()
-        self.topics.put("foo", 2)
-        settings = Settings()
-        environment = Environment(FakeConfigs(), lambda: "id", self.topics, ("uniform",))
-        coordinator = Coordinator(settings, lambda prefix: f"{prefix}-id", 2, environment=environment)
-        self.runtime = GroupRuntime(coordinator, self.journal, self.clock)
-        self.runtime.start()
-        return self.runtime
-
-    def member(self, epoch: int, member_id: str = "m") -> Any:
-        """The answer to a heartbeat, once it is there."""
-        more: dict[str, Any] = {}
-        if epoch == 0:
-            names = ("foo",)
-            more = {"rebalance_timeout_ms": 5_000, "topic_partitions": (), "subscribed_topic_names": names}
-        request = ConsumerGroupHeartbeatRequest(group_id=G, member_id=member_id, member_epoch=epoch, **more)
-        return self.submit(MemberHeartbeat(request), 1)
+from tests.coordination.groups.consumer.world import FOO
+from tests.coordination.held_runtime import error, result
 
 
 @pytest.fixture
