@@ -161,5 +161,6 @@ def test_an_answer_at_once_gives_a_whole_session_and_waits_for_what_is_not_durab
     assert result(waits) is PENDING, "another broker may lead the group when the journal fails"
     members.journal.release()
     assert result(waits).error_code == ErrorCode.NONE
+    members.journal.holds = False
     members.clock.advance(SESSION_S)
     assert result(members.heartbeat_at_once(2)).error_code == ErrorCode.UNKNOWN_MEMBER_ID
