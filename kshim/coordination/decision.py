@@ -55,6 +55,14 @@ class Reply(NamedTuple):
     response: object
 
 
+class HalfDecided(Exception):
+    """A decision has failed by a bug, its cause, and what is in memory may be ahead of the log."""
+
+    def __init__(self, shard: int) -> None:
+        super().__init__(shard)
+        self.shard = shard
+
+
 class Decision(NamedTuple):
     """What to do in one shard. The replies are sent, and the endings carried out, once these records and all
     earlier records of the shard are durable.

@@ -6,7 +6,7 @@
                                           replies by token, endings
 
 So no client gets an answer that a crash could undo. A record that cannot be encoded fails the request that
-needs it. When an append fails, the shard is dropped and loaded again from its journal.
+needs it. When an append fails, or a decision half way, the shard is loaded again from its journal.
 
 Each shard is led by one broker, or by none: `load` and `unload` change that. All brokers of a process share
 one runtime of groups and one of transactions.
@@ -17,14 +17,14 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import count
-from typing import Any, Protocol
+from typing import Any, NoReturn, Protocol
 
 from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
 from kshim.callers import RequestContext
 from kshim.coordination.alarm import Alarm
-from kshim.coordination.decision import ANY_NODE, Caller, Decision, Reply
+from kshim.coordination.decision import ANY_NODE, Caller, Decision, HalfDecided, Reply
 from kshim.coordination.leads import Append, Entry, Lead
 from kshim.coordination.led_shards import LedShards, Servable
 from kshim.coordination.loading import Leader, Loader
@@ -41,7 +41,7 @@ class Coordinator(Servable, Protocol):
     """A coordinator as a runtime needs it. It knows no clock, no disk and no network."""
 
     def handle(self, caller: Caller, request: Any, now_ms: int) -> Decision:
-        """Decide one request."""
+        """Decide one request. May raise HalfDecided, like `advance`."""
 
     def refuse(self, request: Any, caller: Caller, error: ErrorCode) -> object:
         """The response that says `error` and nothing else."""
@@ -151,7 +151,10 @@ class Runtime:
         token = caller.token
         if not self._is_running:
             return self._coordinator.refuse(request, caller, ErrorCode.COORDINATOR_NOT_AVAILABLE)
-        decision = self._coordinator.handle(caller, request, self.now_ms())
+        try:
+            decision = self._coordinator.handle(caller, request, self.now_ms())
+        except HalfDecided as half:
+            self._take_back(half)
         self._alarm.set()
         lead = self.shards.leads.get(decision.shard)
         replies = decision.replies
@@ -165,6 +168,11 @@ class Runtime:
         waiting = self._waiting[token] = _Waiting(request, caller)
         self.carry_out(lead, decision)
         return waiting
+
+    def _take_back(self, half: HalfDecided) -> NoReturn:
+        """Load the shard of a decision that has failed again, and raise its fault."""
+        self.shards.load_anew(self.shards.leads[half.shard])
+        raise half.__cause__ or half
 
     def decide(self, lead: Lead, decide: Callable[[int, int], Decision]) -> None:
         """Carry out `decide(shard, now_ms)`, unless the shard has another lead by now, or none."""
@@ -280,9 +288,7 @@ class Runtime:
         self.end_turn()
 
     def end_turn(self) -> None:
-        """Append the records that the shards have gathered in this turn of the reactor. At the turn's end
-        this happens without a call.
-        """
+        """Append what the shards have gathered in this turn of the reactor, as happens at its end anyway."""
         if self._turn_ends is not None:
             self._turn_ends.cancel()
             self._turn_ends = None
@@ -386,6 +392,9 @@ class Runtime:
         return int(self._clock.seconds() * 1000)
 
     def _do_due(self, now_ms: int) -> Iterator[None]:
-        for decision in self._coordinator.advance(now_ms):
-            self.carry_out(self.shards.leads[decision.shard], decision)
-            yield
+        try:
+            for decision in self._coordinator.advance(now_ms):
+                self.carry_out(self.shards.leads[decision.shard], decision)
+                yield
+        except HalfDecided as half:
+            self._take_back(half)

@@ -12,7 +12,7 @@ from functools import partial
 from itertools import chain
 from typing import Any
 
-from kshim.coordination.decision import Caller, Decision, GroupRecord, Reply
+from kshim.coordination.decision import Caller, Decision, GroupRecord, HalfDecided, Reply
 from kshim.coordination.fencing import ProducerIdAndEpoch
 from kshim.coordination.groups import shard_offsets
 from kshim.coordination.groups.consumer.environment import Environment, SameConfigs
@@ -166,14 +166,20 @@ class Coordinator:
     # ---- requests
 
     def handle(self, caller: Caller, request: GroupRequest | EndTransaction, now_ms: int) -> Decision:
-        """Decide one request. The checks made before the group is asked are in Kafka's order."""
+        """Decide one request. The checks made before the group is asked are in Kafka's order.
+
+        Raises HalfDecided, as `advance` does.
+        """
         if isinstance(request, EndTransaction):
             return self._end_transaction(caller, request)
         shard = partition_for(request.group_id, self.partitions)
         found = self._find(shard, caller.node_id, request)
         if isinstance(found, ErrorCode):
             return Decision(shard, (), (Reply(caller.token, refuse(request, caller, found)),))
-        return OPERATIONS[type(request)](found, caller, request, now_ms)
+        try:
+            return OPERATIONS[type(request)](found, caller, request, now_ms)
+        except Exception as fault:
+            raise HalfDecided(shard) from fault
 
     def answer_at_once(
         self, number: int, node_id: int, sender: Sender, request: ConsumerGroupHeartbeatRequest, now_ms: int
@@ -353,4 +359,8 @@ class Coordinator:
             number = key.shard if isinstance(key, ShardTimer) else self.shard_for(key.group_id)
             shard = self._shards.get(number)
             if shard is not None:
-                yield shard.on_timer(key, now_ms)
+                try:
+                    decision = shard.on_timer(key, now_ms)
+                except Exception as fault:
+                    raise HalfDecided(number) from fault
+                yield decision

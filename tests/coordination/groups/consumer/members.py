@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from kshim.coordination.group_runtime import GroupRuntime
 from kshim.coordination.groups.consumer.environment import Environment, all_visible
 from kshim.coordination.groups.consumer.requests import MemberHeartbeat, Patience
 from kshim.coordination.groups.coordinator import Coordinator
+from kshim.coordination.groups.seen import SeenMember
 from kshim.coordination.groups.settings import Settings
 from schemas.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from tests.api.harness import context, later
@@ -15,6 +17,7 @@ from tests.coordination.groups.consumer.world import FakeConfigs, FakeTopics
 from tests.coordination.held_runtime import Server
 
 G = "a"
+SESSION_S = 45
 
 
 class Members(Server):
@@ -29,6 +32,12 @@ class Members(Server):
         self.runtime = GroupRuntime(coordinator, self.journal, self.clock)
         self.runtime.start()
         return self.runtime
+
+    def members(self) -> Sequence[SeenMember]:
+        """The members of the group."""
+        seen = self.runtime.see(G)
+        assert seen is not None
+        return tuple(seen.members)
 
     def heartbeat_at_once(self, epoch: int, member_id: str = "m") -> Any:
         """The answer to a heartbeat that says nothing, of a client that cannot wait."""

@@ -18,7 +18,7 @@ from schemas.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatResponse,
 )
 from tests.api.harness import PENDING
-from tests.coordination.groups.consumer.members import Members
+from tests.coordination.groups.consumer.members import SESSION_S, Members
 from tests.coordination.groups.consumer.world import G, Given, World, held, owned, stable, target
 from tests.coordination.held_runtime import result
 
@@ -67,7 +67,6 @@ KINDS = {
     "that must not wait": MemberHeartbeat(SILENT, patience=Patience.INTERVAL, is_last=False),
 }
 LATER_MS = 1_000
-SESSION_S = 45
 
 
 def looked(group: Callable[[], World]) -> World:
