@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple, TypeVar, overload
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar, overload
 
 from kshim.callers import RequestContext
 from kshim.cluster import NO_LEADER, KnownCluster
@@ -55,6 +55,25 @@ class Log(NamedTuple):
     """The first offset at or after the given time; NO_OFFSET if all records are older."""
 
 
+class SteersOffsets(Protocol):
+    """What the commands call; see `OffsetSteering`."""
+
+    async def set(self, group_id: str, offsets: list[object]) -> list[OffsetRow]: ...
+    async def reset(
+        self, group_id: str, partitions: list[object], to: str, value: int
+    ) -> list[OffsetRow]: ...
+    async def plan(self, group_id: str, partitions: list[object], to: str, value: int) -> list[PlanRow]: ...
+
+
+def offset_commands(steering: SteersOffsets) -> Commands:
+    """Return the commands with the arguments that each takes."""
+    return {
+        "set-offsets": Command(steering.set, (str, list)),
+        "reset-offsets": Command(steering.reset, (str, list, str, int)),
+        "plan-offsets": Command(steering.plan, (str, list, str, int)),
+    }
+
+
 class OffsetSteering:
     """Carries out `kshim group set-offsets` and `reset-offsets`.
 
@@ -67,11 +86,7 @@ class OffsetSteering:
         self._offset_at = offset_at
 
     def commands(self) -> Commands:
-        return {
-            "set-offsets": Command(self.set, (str, list)),
-            "reset-offsets": Command(self.reset, (str, list, str, int)),
-            "plan-offsets": Command(self.plan, (str, list, str, int)),
-        }
+        return offset_commands(self)
 
     async def set(self, group_id: str, offsets: list[object]) -> list[OffsetRow]:
         """Commit offsets, and return them when that is durable. offsets: rows of topic, partition, offset."""

@@ -5,9 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from functools import partial
 
-from kshim.control.commands import Command, Commands, SteeringError
+from kshim.control.commands import Commands, SteeringError
 from kshim.control.coordinators import Coordinators
-from kshim.control.offsets import EARLIEST, LATEST, OffsetRow, OffsetSteering, Partition, PlanRow
+from kshim.control.offsets import (
+    EARLIEST,
+    LATEST,
+    OffsetRow,
+    OffsetSteering,
+    Partition,
+    PlanRow,
+    offset_commands,
+)
 from kshim.coordination.interfaces import Groups
 from kshim.upstream.ends import Ends
 from kshim.upstream.link import LinkError
@@ -31,11 +39,7 @@ class UpstreamOffsetSteering:
         self._ends = ends
 
     def commands(self) -> Commands:
-        return {
-            "set-offsets": Command(self.set, (str, list)),
-            "reset-offsets": Command(self.reset, (str, list, str, int)),
-            "plan-offsets": Command(self.plan, (str, list, str, int)),
-        }
+        return offset_commands(self)
 
     async def set(self, group_id: str, offsets: list[object]) -> list[OffsetRow]:
         """See `OffsetSteering.set`."""
