@@ -56,7 +56,7 @@ class Reply(NamedTuple):
 
 
 class HalfDecided(Exception):
-    """A decision has failed by a bug, its cause, and what is in memory may be ahead of the log."""
+    """A bug, its cause, has ended a decision half way: what is in memory may be ahead of the log."""
 
     def __init__(self, shard: int) -> None:
         super().__init__(shard)

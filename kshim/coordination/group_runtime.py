@@ -329,8 +329,8 @@ class GroupRuntime(Runtime):
     def hasten(self) -> None:
         """Answer now the requests that were due within moments, because time is about to be held."""
         if self.is_running:
-            for decision in self._groups.hasten(self.now_ms()):
-                self.carry_out(self.shards.leads[decision.shard], decision)
+            for _ in self.carry_out_each(self._groups.hasten(self.now_ms())):
+                pass
             self._alarm.set()
 
     async def topics_deleted(self, names: Collection[str], pause: Pause = no_pause) -> None:

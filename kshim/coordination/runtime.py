@@ -138,8 +138,8 @@ class Runtime:
         return self._ask(Caller(next(self._tokens), api_version, node_id=ANY_NODE), request)
 
     def _caller(self, context: RequestContext) -> Caller:
-        it, token = context, next(self._tokens)
-        return Caller(token, it.api_version, it.client_id, it.client_host, it.node_id)
+        it = context
+        return Caller(next(self._tokens), it.api_version, it.client_id, it.client_host, it.node_id)
 
     def _ask(self, caller: Caller, request: object) -> Answer[Any]:
         answer = self._answer(caller, request)
@@ -170,7 +170,7 @@ class Runtime:
         return waiting
 
     def _take_back(self, half: HalfDecided) -> NoReturn:
-        """Load the shard of a decision that has failed again, and raise its fault."""
+        """Load a shard again whose decision has failed, and raise the fault."""
         self.shards.load_anew(self.shards.leads[half.shard])
         raise half.__cause__ or half
 
@@ -193,9 +193,7 @@ class Runtime:
         return done
 
     def decide_everywhere(self, decide: Callable[[int, int], Decision]) -> None:
-        """Carry out `decide(shard, now_ms)` in each shard that is led, and in each that is loading once it is
-        served.
-        """
+        """Carry out `decide(shard, now_ms)` in each shard that is led, and later in those that load."""
         for loading in self.shards.loading.values():
             loading.decisions.append(decide)
         for lead in list(self.shards.leads.values()):
@@ -359,8 +357,7 @@ class Runtime:
     def unload(self, shard: int, leader_epoch: int | None = None) -> None:
         """Give up `shard`: parked and later requests for it are answered NOT_COORDINATOR.
 
-        leader_epoch: the epoch of the change; nothing happens if the shard is led in this epoch or a later
-        one.
+        leader_epoch: the epoch of the change; nothing happens if the shard is led in this one or a later one.
         """
         self.shards.unload(shard, leader_epoch)
 
@@ -392,8 +389,12 @@ class Runtime:
         return int(self._clock.seconds() * 1000)
 
     def _do_due(self, now_ms: int) -> Iterator[None]:
+        return self.carry_out_each(self._coordinator.advance(now_ms))
+
+    def carry_out_each(self, decisions: Iterator[Decision]) -> Iterator[None]:
+        """Carry out a decision for each step of the iterator."""
         try:
-            for decision in self._coordinator.advance(now_ms):
+            for decision in decisions:
                 self.carry_out(self.shards.leads[decision.shard], decision)
                 yield
         except HalfDecided as half:
