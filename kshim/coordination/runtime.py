@@ -137,8 +137,7 @@ class Runtime:
         """Like `submit`, for a request from a broker; the broker that leads the shard answers it."""
         return self._ask(Caller(next(self._tokens), api_version, node_id=ANY_NODE), request)
 
-    def _caller(self, context: RequestContext) -> Caller:
-        it = context
+    def _caller(self, it: RequestContext) -> Caller:
         return Caller(next(self._tokens), it.api_version, it.client_id, it.client_host, it.node_id)
 
     def _ask(self, caller: Caller, request: object) -> Answer[Any]:
