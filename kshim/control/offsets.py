@@ -56,7 +56,7 @@ class Log(NamedTuple):
 
 
 class SteersOffsets(Protocol):
-    """What the commands call; see `OffsetSteering`."""
+    """The methods that carry out the commands; `OffsetSteering` describes them."""
 
     async def set(self, group_id: str, offsets: list[object]) -> list[OffsetRow]: ...
     async def reset(

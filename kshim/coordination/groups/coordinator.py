@@ -184,7 +184,7 @@ class Coordinator:
     def answer_at_once(
         self, number: int, node_id: int, sender: Sender, request: ConsumerGroupHeartbeatRequest, now_ms: int
     ) -> ConsumerGroupHeartbeatResponse | None:
-        """See `ConsumerShard.answer_at_once`. number: the group's shard."""
+        """Answer a heartbeat of a group in the shard `number`, like `ConsumerShard.answer_at_once`."""
         shard = self._shards.get(number)
         if shard is None or shard.node_id != node_id or shard.is_loading:
             return None

@@ -17,7 +17,7 @@ from schemas.messages.consumer_group_heartbeat import (
 
 
 class Sender(Protocol):
-    """Who sends a heartbeat, as far as a group remembers it."""
+    """The sender of a heartbeat, by the two facts that a group remembers of it."""
 
     @property
     def client_id(self) -> str: ...
@@ -28,7 +28,7 @@ class Sender(Protocol):
 def quiet_member(
     group: ConsumerGroup, sender: Sender, request: ConsumerGroupHeartbeatRequest, now_ms: int
 ) -> Member | None:
-    """Return the sender of a heartbeat if it has nothing to do but to live; None for other heartbeats."""
+    """Return the sender of a heartbeat that says nothing, if it has its target; None for other heartbeats."""
     member = group.members.get(request.member_id)
     if (
         member is None

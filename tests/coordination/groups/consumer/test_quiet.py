@@ -82,7 +82,7 @@ def session_end_ms(world: World, request: ConsumerGroupHeartbeatRequest) -> int 
 
 
 def outcome(world: World, caller: Caller, asked: MemberHeartbeat) -> tuple[Decision, object]:
-    """What a heartbeat leads to."""
+    """The decision on a heartbeat, and when its sender's session ends afterwards."""
     decision = world.coordinator.handle(caller, asked, world.now_ms)
     return decision._replace(reports=()), session_end_ms(world, asked.request)
 
