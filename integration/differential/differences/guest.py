@@ -17,11 +17,18 @@ from schemas.error_code import ErrorCode
 T = TypeVar("T")
 
 NO_ANSWER = "no answer"
-PATIENCE_S = 4
-"""A server that has not answered after this time never will."""
+SILENCE_S = 4
+"""How long an answer is awaited where there may be none."""
+PATIENCE_S = 60
+"""How long an answer is awaited that must come, however busy the server is."""
 
 
 class Guest(TransactionTalk):
+    def __init__(self, host: str, port: int, name: str, patience_s: float = PATIENCE_S) -> None:
+        """patience_s: a server that has not answered after this time never will."""
+        super().__init__(host, port, name)
+        self._patience_s = patience_s
+
     def answer(self, version: int, request: Any, *, via: str = "main") -> Any:
         """The response, or a text that says why there is none; then the connection is closed."""
         self.send(version, request, via=via)
@@ -30,7 +37,7 @@ class Guest(TransactionTalk):
     def next_answer(self, version: int, api_key: ApiKey, *, via: str = "main") -> Any:
         """The response to the oldest request that has none yet."""
         connection = self._wire(via)
-        connection.settimeout(PATIENCE_S)
+        connection.settimeout(self._patience_s)
         try:
             response = self._answer(version, api_key, via)
         except (TimeoutError, ConnectionError) as error:
@@ -50,7 +57,7 @@ class Guest(TransactionTalk):
         """Send bytes that are no request, and return what is received until the connection is closed."""
         heard = bytearray()
         with contextlib.closing(self._wires.pop("main", None) or Wire(*self._address)) as connection:
-            connection.settimeout(PATIENCE_S)
+            connection.settimeout(self._patience_s)
             connection.sendall(data)
             while chunk := connection.recv(4096):
                 heard += chunk
@@ -70,7 +77,7 @@ def error_of(response: Any) -> str:
 
 
 def soon(look: Callable[[], T], hoped: T) -> T:
-    """Call `look` until it returns `hoped`, or patience runs out; return its last result."""
+    """Call `look` until it returns `hoped`, but not for long; return its last result."""
     with contextlib.suppress(AssertionError):
-        wait_until(lambda: look() == hoped, PATIENCE_S, str(hoped))
+        wait_until(lambda: look() == hoped, SILENCE_S, str(hoped))
     return look()

@@ -102,7 +102,7 @@ def _told(future: Seen) -> Iterator[Seen]:
 
 
 def _guest(scenario: Scenario, server: Server) -> Guest:
-    return Guest(server.host, server.port, scenario.name.replace("_", "-"))
+    return Guest(server.host, server.port, scenario.name.replace("_", "-"), scenario.patience_s)
 
 
 PLAY = {SHARED: play_shared, FRESH: play_fresh, SASL: play_shared}

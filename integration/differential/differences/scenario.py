@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from integration.differential.differences.guest import Guest
+from integration.differential.differences.guest import NO_ANSWER, PATIENCE_S, SILENCE_S, Guest
 
 SHARED, FRESH, SASL = "shared", "fresh", "sasl"
 """SHARED is the pair that scenarios share, each with its own topics and groups. FRESH has not been asked
@@ -38,6 +38,11 @@ class Scenario:
     @property
     def name(self) -> str:
         return self.tell.__name__
+
+    @property
+    def patience_s(self) -> float:
+        """How long an answer is awaited: not for long where a server never sends one."""
+        return SILENCE_S if NO_ANSWER in (self.apache_kafka, self.kshim) else PATIENCE_S
 
     def __str__(self) -> str:
         return f"{self.key}-{self.name}"
