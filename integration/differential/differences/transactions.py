@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from integration.differential.differences.configs import described_config
-from integration.differential.differences.guest import NO_ANSWER, Guest, soon
+from integration.differential.differences.guest import NO_ANSWER, PATIENCE_S, Guest, soon
 from integration.differential.differences.partitions import PRODUCE, one, producing
 from integration.differential.differences.scenario import difference
 from integration.differential.differences.topics import enlarged
 from integration.differential.stories.transactions import Producer
+from integration.support.awaiting import wait_until
 from schemas.messages.add_partitions_to_txn import AddPartitionsToTxnRequest
 from schemas.messages.end_txn import EndTxnRequest
 from schemas.messages.list_transactions import ListTransactionsRequest
@@ -40,6 +41,8 @@ PATTERNS = ("((a{30}){30}){2}", ".{1000}.{1000}", r"\é", r"\C", "(?P<é>a)", "(
     kshim=[*["INVALID_REGULAR_EXPRESSION"] * 3, *["NONE"] * 3],
 )
 def patterns_that_are_read_in_two_ways(guest: Guest) -> list[str]:
+    asked = ListTransactionsRequest()
+    wait_until(lambda: guest.error(2, asked) == "NONE", PATIENCE_S, "the transactions are loaded")
     return [guest.error(2, ListTransactionsRequest(transactional_id_pattern=each)) for each in PATTERNS]
 
 
