@@ -242,7 +242,7 @@ def main() -> None:
             waiting = [pool.submit(runs.play_until_found, part) for part in chosen(broken(), given.words)]
         else:
             done = set() if given.again else {(run.name, run.seed) for run in runs.played()}
-            seeds = given.again or range(given.first, given.first + given.seeds)
+            seeds = sorted(set(given.again)) or range(given.first, given.first + given.seeds)
             wanted = [(part, seed) for part in chosen(twins(), given.words) for seed in seeds]
             waiting = [
                 pool.submit(runs.play, part, seed) for part, seed in wanted if (part.name, seed) not in done
