@@ -16,7 +16,9 @@ from kshim.upstream.table import TABLE, Entry, Way
 
 PAGE = Path(__file__).with_name("upstream.md")
 ANY = Entry(Way.FORWARDED).newest
-SETTINGS = tuple(f"upstream.{each}." for each in ("advertised", "drain", "groups", "offsets", "sasl.pass"))
+SETTINGS = tuple(
+    f"upstream.{each}." for each in ("advertised", "drain", "groups", "identities", "offsets", "sasl.pass")
+)
 
 
 def ways() -> str:

@@ -28,10 +28,12 @@ from schemas.messages.sasl_handshake import SaslHandshakeRequest
 KSHIM: Final = "kshim"
 """The user as whom kshim itself comes to the upstream."""
 USERS: Final = (USER, BOB, KSHIM)
-LISTENERS: Final = ("PLAINTEXT", "LOGIN", "LOGINTLS")
+LISTENERS: Final = ("PLAINTEXT", "LOGIN", "LOGINTLS", "MUTUAL")
 """The listeners of a node, in the order of their ports."""
 OURS: Final = {"CLEAR": "SASL_PLAINTEXT", "SECRET": "SASL_SSL"}
 """kshim's listeners, in the order of their ports."""
+BY_NAME: Final = "RULE:^CN=([^,]*).*$/$1/"
+"""Makes alice of a certificate of CN=alice."""
 NODES: Final = 2
 NewDriver = Callable[..., Driver]
 """NewDriver(client, kshim, listener, mechanism, user="…"): a driver at that listener of kshim."""
@@ -65,6 +67,7 @@ def upstream(directory: Path, certificates: Path) -> Nodes:
         "authorizer.class.name": STANDARD_AUTHORIZER,
         "super.users": "User:ANONYMOUS",
         "listener.name.login.scram-sha-256.connections.max.reauth.ms": str(SESSION_MS),
+        "listener.name.mutual.ssl.principal.mapping.rules": BY_NAME,
         "listener.name.login.plain.sasl.jaas.config": _PLAIN,
         "listener.name.logintls.plain.sasl.jaas.config": _PLAIN,
     }

@@ -169,8 +169,13 @@ def _upstream_problems(config: Config) -> Iterator[str]:
 
         try:
             security = upstream_security(config.given)
-            if config.upstream_sasl_pass_through_enable:
+            passes_logins = config.upstream_sasl_pass_through_enable
+            if passes_logins:
                 check_pass_through(security, config.listener_configs)
+            if config.upstream_identities_file:
+                from kshim.configs.upstream_identities import check_identities
+
+                check_identities(security, passes_logins=passes_logins)
         except WrongUpstreamProperty as error:
             yield str(error)
 

@@ -197,20 +197,26 @@ Texts = Callable[[str], str]
 """Takes the name of a property; returns its text, set or default. Raises WrongTls."""
 
 
+def client_auth_of(given: Mapping[str, str], listener: ListenerConfig) -> ClientAuth:
+    """Whether a listener with TLS asks clients for certificates. given: the properties that were set. Raises
+    WrongTls.
+    """
+    name = "ssl.client.auth"
+    if not listener.protocol.is_sasl:
+        return _client_auth(texts_of(lambda each: override(given, listener.name, each))(name))
+    # SASL names the clients, so only the property with the listener's prefix counts (KIP-684)
+    return _client_auth(given.get(f"listener.name.{listener.name.lower()}.{name}", "none"))
+
+
 def tls_settings(given: Mapping[str, str], listener: ListenerConfig) -> TlsSettings:
     """The settings of a listener. given: the properties that were set. Raises WrongTls."""
 
     text = texts_of(lambda name: override(given, listener.name, name))
-    if not listener.protocol.is_sasl:
-        client_auth = _client_auth(text("ssl.client.auth"))
-    else:  # SASL names the clients, so only the property with the listener's prefix counts (KIP-684)
-        own = given.get(f"listener.name.{listener.name.lower()}.ssl.client.auth", "none")
-        client_auth = _client_auth(own)
     return TlsSettings(
         listener_name=listener.name,
         keys=_listener_keys(text),
         trusted=trusted_of(text),
-        client_auth=client_auth,
+        client_auth=client_auth_of(given, listener),
         protocols=parse_protocols(text("ssl.enabled.protocols")),
         cipher_suites=parse_cipher_suites(text("ssl.cipher.suites")),
         mapping_rules=text("ssl.principal.mapping.rules"),

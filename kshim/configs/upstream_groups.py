@@ -124,7 +124,14 @@ class UpstreamGroupsProperties(TlsProperties):
         "all kshim to the upstream.",
         NONE,
     )
-
+    upstream_identities_file: str = property_field(
+        "",
+        str,
+        "File with the credentials with which each client's requests go to the upstream, by the name of the "
+        "principal that the client has at kshim: alice.sasl.jaas.config=…. kshim reads it again when it has "
+        "changed. Without it, all clients are kshim to the upstream.",
+        NONE,
+    )
     upstream_advertised_host_pattern: HostPattern | None = property_field(
         None,
         host_pattern,
@@ -150,6 +157,7 @@ class UpstreamGroupsProperties(TlsProperties):
             "upstream.groups.adopt.enable": str(self.upstream_groups_adopt_enable).lower(),
             "upstream.offsets.mirror.enable": str(self.upstream_offsets_mirror_enable).lower(),
             "upstream.sasl.pass.through.enable": str(self.upstream_sasl_pass_through_enable).lower(),
+            "upstream.identities.file": "a file" if self.upstream_identities_file else "none",
         }
 
     @property

@@ -41,6 +41,7 @@ from kshim.upstream.group_configs import UpstreamGroupConfigs
 from kshim.upstream.group_ends import GroupEnds
 from kshim.upstream.group_topics import GroupTopics
 from kshim.upstream.here import HERE, Here
+from kshim.upstream.identities import Identities
 from kshim.upstream.indexes import Indexes
 from kshim.upstream.interfaces import GroupShards, Upstream
 from kshim.upstream.judging import Judging
@@ -51,9 +52,9 @@ from kshim.upstream.mirror import Mirror
 from kshim.upstream.missing import BY_ID, lacks
 from kshim.upstream.others import OtherKshim
 from kshim.upstream.own_topic import OwnTopic
-from kshim.upstream.passage import Passage
+from kshim.upstream.passages import Passages
 from kshim.upstream.ports import UpstreamPorts
-from kshim.upstream.relay import Relay, Relays
+from kshim.upstream.relay import Relays
 from kshim.upstream.relayed_logins import relayed_logins
 from kshim.upstream.reloading import Reloading
 from kshim.upstream.settings import UpstreamSettings
@@ -79,8 +80,6 @@ if TYPE_CHECKING:
     from kshim.turns.promise import Promise
 
 logger = logging.getLogger(__name__)
-
-MOST_RESPONSE_BYTES = 2**31 - 1
 
 NewShards = Callable[[Config, Any, Upstream, UpstreamCoordinators, MirroredOffsets | None, int], GroupShards]
 """Makes a process's shards from (config, reactor, upstream, coordinators, mirrored, node_id).
@@ -111,7 +110,8 @@ class UpstreamBackend:
         config, reactor = parts.config, parts.reactor
         self._parts = parts
         self._connector = Connector(reactor, upstream_security(config.given))
-        self._reloading = Reloading(reactor, config.given, self._connector)
+        self._identities = Identities(reactor, config) if config.upstream_identities_file else None
+        self._reloading = Reloading(reactor, config.given, self._connector, self._identities)
         self._contact = Contact(self._connector, config.upstream)
         self._topics = Topics(self._contact.ask, reactor)
         self._confirming = Confirming(self._topics)
@@ -128,10 +128,14 @@ class UpstreamBackend:
         self._shards = new_shards(config, reactor, self._contact, self._coordinators, self._mirrored, HERE)
         self.others = OtherKshim(reactor, config, self._shards, lambda each: self.groups.shard_for(each))
         self._own = OwnTopic(self._shards.topic)
-        self._relays = Relays(self._new_passage, self._own.is_first)
-        self.relayed = relayed_logins(config, self._relays.by_client)
         indexes = Indexes(None if config.in_memory else Path(config.log_dirs))
         self._known = Brokers(indexes, self._open_port, lambda: bool(self._shards.fellows()))
+        passes_logins = config.upstream_sasl_pass_through_enable
+        self._passages = Passages(
+            reactor, self._connector, self._known, self._identities, passes_logins=passes_logins
+        )
+        self._relays = Relays(self._passages.new, self._own.is_first)
+        self.relayed = relayed_logins(config, self._relays.by_client)
         self._settings = UpstreamSettings(self._coordinators, self._running, parts.once)
         self._looking = Looking(reactor, self._contact, self._own, self._take, parts.once)
         self.ends = Ends(reactor, self._contact, self._topics.by_name, self._known.address)
@@ -145,8 +149,11 @@ class UpstreamBackend:
                 Path(config.log_dirs).mkdir(parents=True, exist_ok=True)
             for stop in (self._connector.stop, self._contact.stop, self._coordinators.close, self.ends.stop):
                 stops.callback(stop)
-            self._reloading.prepare()
             await self._connector.prepare()
+            if self._identities is not None:
+                stops.callback(self._identities.stop)
+                await self._identities.prepare()
+            self._reloading.prepare()
             timeout_s, passes = config.upstream_start_timeout_ms / 1000, config.passes_consumer_groups
             served = await first_look(self._contact, timeout_s, passes_consumers=passes)
             if lacks(served, BY_ID):
@@ -190,9 +197,9 @@ class UpstreamBackend:
             versions,
             after_changes(parts.reactor, self._member_topics.look, self._group_configs.look, parts.stops),
             self._sides,
-            None
-            if self.relayed is None
-            else Judging(self._merged, versions, self._every, groups.wanted_topics.has_regexes, self._relays),
+            Judging(self._merged, versions, self._every, groups.wanted_topics.has_regexes, self._relays)
+            if self._passages.are_clients
+            else None,
         )
         self._group_ends = GroupEnds(here, self._topics, self.ends)
         return here
@@ -299,13 +306,6 @@ class UpstreamBackend:
 
     def _open_port(self, node_id: int, index: int) -> BrokerListeners:
         return self._ports.open(node_id, index, partial(self._relays.new, node_id))
-
-    def _new_passage(self, node_id: int, relay: Relay) -> Passage:
-        at = node_id if self.relayed is None else self._known.in_place_of(node_id)
-        address = self._known.address(at)
-        passage = Passage(relay, str(address), MOST_RESPONSE_BYTES, self._parts.reactor)
-        self._connector.connect(passage, address, CONNECT_S, logs_in=self.relayed is None)
-        return passage
 
     # ---- requests
 

@@ -53,7 +53,7 @@ class Connector:
         return Deferred.fromCoroutine(self._use(security))
 
     async def _use(self, security: UpstreamSecurity) -> None:
-        new_socket = OutgoingSocket if security.tls is None else self._new_tls_socket(security.tls)
+        new_socket = self.check(security)
         logins: Logins | None = None
         if security.login is not None:
             from kshim.upstream.logins import Logins
@@ -66,6 +66,12 @@ class Connector:
         else:
             self.stop()
             self._logins = logins
+
+    def check(self, security: UpstreamSecurity) -> Callable[..., object]:
+        """Read the key stores of these settings; return what makes sockets with them. Raises
+        WrongUpstreamProperty.
+        """
+        return OutgoingSocket if security.tls is None else self._new_tls_socket(security.tls)
 
     def _new_tls_socket(self, tls: TlsClientSettings) -> Callable[..., object]:
         """Return what makes encrypted sockets. Raises WrongUpstreamProperty."""

@@ -1,6 +1,6 @@
 """Reads the settings of the connection to the upstream again when their files have changed: the file of
---upstream-config, and the stores of keys and certificates that it names. So new credentials and certificates
-need no restart. Another protocol or mechanism does.
+--upstream-config, the file with the clients' credentials, and the stores of keys and certificates that they
+name. So new credentials and certificates need no restart. Another protocol or mechanism does.
 
 Connections that are made from then on use the new settings, and so does a login that is renewed. If they
 cannot be used, the former ones stay, and the next change is tried.
@@ -9,7 +9,7 @@ cannot be used, the former ones stay, and the next change is tried.
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -34,7 +34,7 @@ logger = logging.getLogger(__name__)
 
 LOOK_S = 10.0
 
-_Signature = tuple[tuple[int, int, int] | None, ...]
+_Signature = dict[str, tuple[int, int, int] | None]
 """The inode, the size and the last change of each file; None for a missing file."""
 
 
@@ -45,14 +45,34 @@ class Connects(Protocol):
         """Use other settings from now on. Errbacks WrongUpstreamProperty, LoginFailed."""
 
 
+class ReadsFiles(Protocol):
+    """The clients' credentials, which are in files of their own."""
+
+    @property
+    def files(self) -> Sequence[str]:
+        """The files to look at."""
+
+    def use(self, given: Mapping[str, str]) -> Deferred[None]:
+        """Read them again, and use them from now on. Errbacks WrongUpstreamProperty."""
+
+
 class Reloading:
     """Looks at the files from `start` to `stop`."""
 
-    def __init__(self, clock: TimerClock, given: Mapping[str, str], connector: Connects) -> None:
-        """given: the properties of the server that were set, those of the file among them."""
+    def __init__(
+        self,
+        clock: TimerClock,
+        given: Mapping[str, str],
+        connector: Connects,
+        identities: ReadsFiles | None = None,
+    ) -> None:
+        """given: the properties of the server that were set, those of the file among them. identities: the
+        clients' credentials; None if all clients have kshim's.
+        """
         self._clock = clock
         self._given = given
         self._connector = connector
+        self._identities = identities
         self._file = given.get(PREFIX + FILE, "")
         self._of_file: Mapping[str, str] = {}
         """The properties of the file at the start."""
@@ -61,7 +81,8 @@ class Reloading:
         self._timer: Call | None = None
 
     def prepare(self) -> None:
-        """Read the file. Raises WrongUpstreamProperty."""
+        """Read the file, once the clients' credentials were read. Raises WrongUpstreamProperty."""
+        self._seen = {**self._signature(), **self._seen}
         if self._file:
             try:
                 self._of_file = _read(self._file)
@@ -87,8 +108,11 @@ class Reloading:
 
     async def _read_again(self) -> None:
         try:
-            security = upstream_security(self._current())
+            current = self._current()
+            security = upstream_security(current)
             self._check_kind(security)
+            if self._identities is not None:
+                await self._identities.use(current)
             await self._connector.use(security)
         except (OSError, UnicodeDecodeError, ValueError, LoginFailed, WrongUpstreamProperty) as error:
             logger.warning("the changed settings of the connection to the upstream are not used: %s", error)
@@ -119,7 +143,8 @@ class Reloading:
         tls = self._security.tls
         stores = () if tls is None else (tls.keys, tls.trusted)
         stored = [store.location for store in stores if store is not None and store.location]
-        return tuple(_of_file(each) for each in (self._file, *stored) if each)
+        of_clients = () if self._identities is None else self._identities.files
+        return {each: _of_file(each) for each in (self._file, *stored, *of_clients) if each}
 
 
 def _read(path: str) -> dict[str, str]:

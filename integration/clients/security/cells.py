@@ -36,7 +36,7 @@ class Cell:
         if self.protocol.endswith("SSL"):
             told["ca"] = str(certificates / "ca.pem")
         if self.listener == "MUTUAL":
-            own = certificates / USER
+            own = certificates / user
             told |= {"certificate": f"{own}.pem", "key": f"{own}.key"}
             told |= {"keystore": f"{own}.p12", "keystore_password": KEYSTORE_PASSWORD}
         return {"KSHIM_SECURITY": json.dumps(told)}

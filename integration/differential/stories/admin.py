@@ -39,7 +39,8 @@ PER_SERVER = (
     "upstream.drain.timeout.ms upstream.groups.adopt.enable upstream.groups.group.id "
     "upstream.groups.lease.ms upstream.groups.protocols upstream.groups.session.timeout.ms "
     "upstream.groups.topic upstream.groups.topic.partitions upstream.groups.topic.replication.factor "
-    "upstream.offsets.mirror.enable upstream.sasl.pass.through.enable upstream.start.timeout.ms"
+    "upstream.identities.file upstream.offsets.mirror.enable upstream.sasl.pass.through.enable "
+    "upstream.start.timeout.ms"
 ).split()
 # Kafka can change its listeners' security at run time; kshim cannot.
 READ_ONLY_HERE = (

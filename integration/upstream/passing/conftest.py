@@ -17,9 +17,11 @@ from integration.clients.security.cells import PASSWORD, WRONG, Cell
 from integration.support.awaiting import wait_until
 from integration.support.clients import Admin
 from integration.support.toolchain import or_skip
+from integration.upstream.identified import CAROL
 from integration.upstream.passed_logins import (
     NODES,
     OURS,
+    USERS,
     NewDriver,
     Passing,
     passing,
@@ -32,9 +34,9 @@ ANSWER_S = 60
 @pytest.fixture(scope="package")
 def certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
     directory = tmp_path_factory.mktemp("certificates") / "made"
-    subprocess.run(
-        [sys.executable, "-m", "kshim", "certificates", str(directory)], check=True, capture_output=True
-    )
+    clients = [option for user in (*USERS, CAROL) for option in ("--client", user)]
+    command = [sys.executable, "-m", "kshim", "certificates", str(directory), *clients]
+    subprocess.run(command, check=True, capture_output=True)
     return directory
 
 

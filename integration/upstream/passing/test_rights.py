@@ -9,10 +9,10 @@ import pytest
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 
 from integration.apache_kafka.nodes import Nodes
-from integration.clients.matrix.driver import ClientError
 from integration.clients.security.cells import MECHANISMS, USER
 from integration.support.awaiting import wait_until
 from integration.support.clients import Admin
+from integration.upstream.may import only_sees, writes_and_reads
 from integration.upstream.passed_logins import (
     NODES,
     NewDriver,
@@ -61,28 +61,8 @@ def test_the_upstreams_acls_decide(
 ) -> None:
     """USER writes to the leaders at both nodes and reads in a group; BOB may do neither."""
     kshim = through(listener)
-    alice = new_driver(client, kshim, WAYS[listener], mechanism)
-    records = [{"key": "k", "value": f"v{number}", "partition": number} for number in range(NODES)]
-    alice.produce(topic=orders, records=records)
-    alice.open(name="c", topics=[orders], group=f"g-{orders}", assignors=["range"])
-    found: list[dict[str, str]] = []
-
-    def are_read() -> bool:
-        found.extend(alice.take(name="c", count=NODES, timeout_ms=1000))
-        return len(found) == NODES
-
-    wait_until(are_read, ANSWER_S, kshim.server.report)
-    assert {record["value"] for record in found} == {"v0", "v1"}
-    alice.close(name="c")
-    assert orders in alice.topics()
-
-    bob = new_driver(client, kshim, WAYS[listener], mechanism, user=BOB)
-    assert orders in bob.topics()
-    with pytest.raises(ClientError, match=r"(?i)topic.*authori[sz]"):
-        bob.produce(topic=orders, records=records[:1])
-    bob.open(name="c", topics=[orders], group=f"g-{orders}", assignors=["range"])
-    with pytest.raises(ClientError, match=r"(?i)group.*authori[sz]"):
-        wait_until(lambda: bob.take(name="c", count=1, timeout_ms=1000), ANSWER_S, "a refusal")
+    writes_and_reads(new_driver(client, kshim, WAYS[listener], mechanism), orders, kshim.server.report)
+    only_sees(new_driver(client, kshim, WAYS[listener], mechanism, user=BOB), orders)
 
 
 def test_groups_are_seen_by_those_who_may(kshim: Passing, orders: str) -> None:
