@@ -25,6 +25,8 @@ SLOW_START: Final = ("--start", "60s", "--settle", "40s")
 """A framework takes seconds to start, and more on a busy machine."""
 SAME_PARTITIONS: Final = ("--faults=-partitions",)
 """A store has as many partitions as the topic had when it was made."""
+REMOVED: Final = ("--faults", "expire")
+"""Nothing but what is known to break the promise: other faults are in its way, and a run takes longer."""
 SCHEDULE: Final = "--schedule"
 ALONE: Final = ("--no-group", SCHEDULE, str(Path(__file__).with_name("spark.json")))
 """A checkpoint has one writer. It needs so long to start that only few faults leave it time to work."""
@@ -116,7 +118,7 @@ STRANGERS: Final = (
         "Quix Streams 3.28, `exactly-once`",
         EXACTLY,
         _python("quix", "quixstreams", "exactly-once"),
-        (*TRANSACTIONS, *SLOW_START),
+        (*TRANSACTIONS, *SLOW_START, *REMOVED),
         (Anomaly.DUPLICATED, Anomaly.WENT_BACK),
         "a transaction that is open when the assignment is lost is kept, and committed by the next member",
     ),
