@@ -46,6 +46,8 @@ what else differs."""
 
 STORY = "stories/test_admin.py::test_both_answer_the_same"
 RIGHTS = "acls/test_matrix.py::test_both_answer_the_same"
+TOOLS = "tools/test_admin_tools.py::test_tools_print_the_same"
+MEMBERS = "members/test_members.py"
 FIELDS = "test_definitions.py::test_fields_and_versions"
 SINCE_4_4 = {
     "acls/test_stories.py::test_both_answer_alike": "ACLs with an empty host",
@@ -57,12 +59,28 @@ SINCE_4_4 = {
     f"{STORY}[cordoned_directories-": "lists that name an item twice; before 4.3, all of the config",
     f"{STORY}[loggers-": "unknown operations on loggers",
     f"{STORY}[values_of_groups-": "the text of an interval or time-out out of bounds",
+    "looseness/test_loose.py::test_both_": "newer versions of requests",
+    "looseness/test_loose.py::test_neither_reads_it[null where it is not allowed]": "newer requests",
+    "quotas/test_quotas.py::test_any_request_counts_by_its_time": "ApiVersions v5 (KIP-1242)",
     "test_apis.py::test_both_announce_the_same_versions": "newer versions of requests",
     f"{FIELDS}[ApiVersions": "ApiVersions v5 (KIP-1242)",
     f"{FIELDS}[DeleteGroups": "DeleteGroups v3",
     f"{FIELDS}[StreamsGroupHeartbeat": "StreamsGroupHeartbeat v1",
     f"{FIELDS}[TxnOffsetCommit": "TxnOffsetCommit v6 (KIP-1319)",
     f"{FIELDS}[UnregisterController": "UnregisterController",
+}
+TOOLS_SINCE_4_4 = {
+    **{
+        f"{TOOLS}[{command}": f"new configs of {entity}"
+        for command, entity in (
+            ("21-ConfigCommand --entity-type topics --entity-name toolbox --describe --all", "topics"),
+            ("33-ConfigCommand --entity-type brokers --entity-name 1 --describe --all", "brokers"),
+            ("38-ConfigCommand --entity-type topics --entity-name toolbox --describe --all", "topics"),
+            ("49-ConfigCommand --entity-type groups --entity-name toolbox --describe --all", "groups"),
+            ("52-ConfigCommand --entity-type groups --entity-name toolbox --describe --all", "groups"),
+        )
+    },
+    f"{TOOLS}[56-ConfigCommand --entity-type groups": "the text of a time-out out of bounds",
 }
 RIGHTS_SINCE_4_4 = {
     "create-topics-any-enough": "new configs of topics",
@@ -71,20 +89,40 @@ RIGHTS_SINCE_4_4 = {
     "txn-offset-commit-": "TxnOffsetCommit v6 (KIP-1319)",
     "unregister-controller-": "UnregisterController",
     "api-versions-": "ApiVersions v5 (KIP-1242)",
+}
+"""Cases of the table of rights."""
+ALTERING = ("alter-configs", "incremental-alter-configs")
+NOT_IN_4_3 = {
+    f"{request}-{case}": "the error for a broker's configs without the right"
+    for request in ALTERING
+    for case in ("nothing", "without-alter_configs-cluster", "describe_configs-for-alter_configs-cluster")
+}
+NOT_IN_4_2 = {
     **{
-        f"{request}-{case}": "the error for a broker's configs without the right"
-        for request in ("alter-configs", "incremental-alter-configs")
+        f"{request}-{case}": "a config of groups that is new in 4.3"
+        for request in ALTERING
         for case in (
-            "nothing",
-            "without-alter_configs-cluster",
-            "describe_configs-for-alter_configs-cluster",
+            *("describe_configs-for-alter_configs-cluster", "describe_configs-for-alter_configs-topic"),
+            *("enough", "without-alter_configs-cluster", "without-alter_configs-topic"),
         )
     },
+    "describe-log-dirs-": "DescribeLogDirs v5 (KIP-1066)",
 }
-"""Cases of the table of rights that fail with 4.3.1."""
 LATER_THAN: Mapping[str, Mapping[str, str]] = {
     "4.2": {
         **SINCE_4_4,
+        **TOOLS_SINCE_4_4,
+        **{f"{RIGHTS}[{case}": change for case, change in (RIGHTS_SINCE_4_4 | NOT_IN_4_2).items()},
+        "differences/test_differences.py::test_both_answer_as_the_page_says[D-assignment-interval-": (
+            "the interval between assignments"
+        ),
+        "stories/test_fetch.py::test_both_answer_a_story_alike[topics_without_ids]": "topics without ids",
+        f"{TOOLS}[8-TopicCommand --create": "the text of too many replicas",
+        f"{TOOLS}[39-ConfigCommand --entity-type brokers": "the text that lists a broker's fixed configs",
+        **{
+            f"{TOOLS}[{command} ": "the synonyms of a group's configs"
+            for command in ("51-ConfigCommand", "53-ConfigCommand", "54-ConfigCommand", "62-ConfigCommand")
+        },
         f"{STORY}[bad_configs_of_brokers-": "texts, and unknown names",
         f"{STORY}[configs_of_groups_put-": "the synonyms of a group's configs",
         f"{STORY}[configs_put-": "the texts that list a broker's fixed configs",
@@ -93,10 +131,21 @@ LATER_THAN: Mapping[str, Mapping[str, str]] = {
     },
     "4.3": {
         **SINCE_4_4,
-        **{f"{RIGHTS}[{case}": change for case, change in RIGHTS_SINCE_4_4.items()},
+        **TOOLS_SINCE_4_4,
+        **{f"{RIGHTS}[{case}": change for case, change in (RIGHTS_SINCE_4_4 | NOT_IN_4_3).items()},
+        **{
+            f"{MEMBERS}::test_both_answer_alike[{seed}]": "the epoch of a member without topics"
+            for seed in (22, 30, 71)
+        },
     },
 }
 """For each older release, how the ids of tests begin that fail with it, and what a later release changed."""
+
+UNCOMPARED: Mapping[str, Mapping[str, str]] = {
+    "4.2": {MEMBERS: "the first epoch of a group: after it, all epochs are others"},
+}
+"""For each older release, how the ids of tests begin that show nothing with it, and which change is in their
+way."""
 
 
 def needs_newer(test_id: str, release: str) -> str:
@@ -104,5 +153,13 @@ def needs_newer(test_id: str, release: str) -> str:
 
     test_id: without the folder of these tests.
     """
-    changes = LATER_THAN.get(release, {})
+    return _change(LATER_THAN.get(release, {}), test_id)
+
+
+def shows_nothing(test_id: str, release: str) -> str:
+    """Return the change that is in the way of a test whose judge is `release`; "" if none is."""
+    return _change(UNCOMPARED.get(release, {}), test_id)
+
+
+def _change(changes: Mapping[str, str], test_id: str) -> str:
     return next((change for beginning, change in changes.items() if test_id.startswith(beginning)), "")
