@@ -122,6 +122,19 @@ def differences(steps: Sequence[Step], apache_kafka: Transcript, kshim: Transcri
     return found
 
 
+def without_configs(value: Any, names: Collection[str]) -> Any:
+    """An answer without the configs of these names."""
+    if isinstance(value, list):
+        return [without_configs(each, names) for each in value if not _is_one_of(names, each)]
+    if isinstance(value, dict):
+        return {name: without_configs(each, names) for name, each in value.items()}
+    return value
+
+
+def _is_one_of(names: Collection[str], value: Any) -> bool:
+    return isinstance(value, dict) and value.get("name") in names
+
+
 def transcript_text(steps: Sequence[Step], transcript: Transcript) -> str:
     """The whole history, as one server answered it."""
     lines = []

@@ -10,8 +10,10 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import Any
 
+from integration.apache_kafka.jars import RELEASE
+from integration.differential.older import NEWER_CONFIGS
 from integration.differential.playing.asking import CLOSED
-from integration.differential.playing.compare import Difference
+from integration.differential.playing.compare import Difference, without_configs
 from integration.differential.playing.player import Asked, Transcript, errors
 from integration.differential.words.admin import APPEND, SUBTRACT
 from integration.differential.words.history import Ask, Pause, Step
@@ -22,6 +24,9 @@ from schemas.messages.incremental_alter_configs import IncrementalAlterConfigsRe
 from schemas.messages.join_group import JoinGroupRequest, JoinGroupResponse
 from schemas.messages.leave_group import LeaveGroupRequest
 from schemas.messages.produce import ProduceRequest
+
+NEWER = NEWER_CONFIGS.get(RELEASE, frozenset())
+"""The configs that Apache Kafka lacks here."""
 
 REFUSES_A_JOIN = {
     ErrorCode.INVALID_GROUP_ID,
@@ -51,7 +56,10 @@ MAY_WAIT = {ApiKey.JOIN_GROUP, ApiKey.SYNC_GROUP}
 def by_rule(
     found: Sequence[Difference], steps: Sequence[Step], apache_kafka: Transcript, kshim: Transcript
 ) -> list[Difference]:
-    """`found` up to the point where the servers are meant to part, each with its key if a rule knows one."""
+    """`found` up to the point where the servers are meant to part, each with its key if a rule knows one.
+
+    With an older release as the judge, configs that it lacks do not count.
+    """
     end = min(parting(steps, apache_kafka), parting(steps, kshim))
     forgotten = dict(forgotten_requests(apache_kafka, kshim))
     connections = {kshim.seen[number].step.connection for number in forgotten}
@@ -69,9 +77,24 @@ def by_rule(
 
     return [
         dataclasses.replace(difference, key=key(difference))
-        for difference in found
+        for difference in _of_both(found)
         if difference.number < end
     ]
+
+
+def _of_both(found: Sequence[Difference]) -> Sequence[Difference]:
+    """`found` without the configs that the judge lacks, and without what differs in nothing else."""
+    if not NEWER:
+        return found
+    smaller = (
+        dataclasses.replace(
+            each,
+            apache_kafka=without_configs(each.apache_kafka, NEWER),
+            kshim=without_configs(each.kshim, NEWER),
+        )
+        for each in found
+    )
+    return [each for each in smaller if each.apache_kafka != each.kshim]
 
 
 def key_of_parts(difference: Difference) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from integration.differential.playing.compare import Difference
+from integration.differential.playing.compare import Difference, without_configs
 from integration.differential.playing.player import Transcript
 from integration.differential.playing.run import Rule
 from integration.differential.words.history import Ask, Step
@@ -72,15 +72,15 @@ def causes(found: Iterable[tuple[str, Sequence[Found]]]) -> list[Cause]:
 
 def without(value: Any, configs: Collection[str]) -> Any:
     """An answer without these configs, and without moments in its texts."""
+    return _without_moments(without_configs(value, configs))
+
+
+def _without_moments(value: Any) -> Any:
     if isinstance(value, list):
-        return [without(each, configs) for each in value if not _is_one_of(configs, each)]
+        return list(map(_without_moments, value))
     if isinstance(value, dict):
-        return {name: without(each, configs) for name, each in value.items()}
+        return {name: _without_moments(each) for name, each in value.items()}
     return MOMENT.sub("<moment>", value) if isinstance(value, str) else value
-
-
-def _is_one_of(configs: Collection[str], value: Any) -> bool:
-    return isinstance(value, dict) and value.get("name") in configs
 
 
 def explained_by(configs: Collection[str]) -> Rule:
