@@ -47,6 +47,7 @@ what else differs."""
 STORY = "stories/test_admin.py::test_both_answer_the_same"
 RIGHTS = "acls/test_matrix.py::test_both_answer_the_same"
 TOOLS = "tools/test_admin_tools.py::test_tools_print_the_same"
+INVENTED = "invented/test_invented.py::test_both_answer_invented_histories_the_same"
 MEMBERS = "members/test_members.py"
 FIELDS = "test_definitions.py::test_fields_and_versions"
 SINCE_4_4 = {
@@ -117,6 +118,7 @@ LATER_THAN: Mapping[str, Mapping[str, str]] = {
             "the interval between assignments"
         ),
         "stories/test_fetch.py::test_both_answer_a_story_alike[topics_without_ids]": "topics without ids",
+        f"{INVENTED}[admin]": "the text of too many replicas, and others",
         f"{TOOLS}[8-TopicCommand --create": "the text of too many replicas",
         f"{TOOLS}[39-ConfigCommand --entity-type brokers": "the text that lists a broker's fixed configs",
         **{
@@ -137,6 +139,11 @@ LATER_THAN: Mapping[str, Mapping[str, str]] = {
             f"{MEMBERS}::test_both_answer_alike[{seed}]": "the epoch of a member without topics"
             for seed in (22, 30, 71)
         },
+        f"{INVENTED}[admin]": "the config max.decompressed.message.bytes",
+        f"{INVENTED}[records]": "the config max.decompressed.message.bytes",
+        "histories/test_histories.py::test_both_answer_the_same[114-the-metadata-of-a-consumer-is-": (
+            "a join with a subscription that cannot be read"
+        ),
     },
 }
 """For each older release, how the ids of tests begin that fail with it, and what a later release changed."""
