@@ -64,7 +64,7 @@ def a_rebalance_begins_after_a_heartbeat(guest: Guest) -> str:
     alice.enter()
     bob.take_id()
     alice.send_heartbeat()
-    guest.rest(via="alice")
+    guest.until_read(via="alice")
     bob.send_join()
     return alice.hear_heartbeat()
 
