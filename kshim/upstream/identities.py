@@ -11,7 +11,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from twisted.internet.defer import Deferred
+from twisted.internet.defer import Deferred, execute
+from twisted.python.failure import Failure
 
 from kshim.callers import Client, Refused
 from kshim.callers.principal import ANONYMOUS, USER
@@ -38,7 +39,7 @@ class Identities:
         self._config = config
         self._securities: dict[str, UpstreamSecurity] = {}
         self._connectors: dict[str, Connector] = {}
-        """The connectors that have their credentials. One that waits for its first token is not there yet."""
+        """Those that have their credentials; none that waits for its first token."""
 
     @property
     def files(self) -> list[str]:
@@ -53,13 +54,13 @@ class Identities:
 
     def use(self, given: Mapping[str, str]) -> Deferred[None]:
         """Read the file, and use its credentials from now on. If they cannot be used, those before stay.
-        Errbacks WrongUpstreamProperty.
+        Errbacks WrongUpstreamProperty. Tokens come later: who has none yet waits for it when it connects.
 
         given: the server's properties, of which a client's connections have all but the credentials.
         """
-        return Deferred.fromCoroutine(self._use(given))
+        return execute(self._use, given)
 
-    async def _use(self, given: Mapping[str, str]) -> None:
+    def _use(self, given: Mapping[str, str]) -> None:
         found = identities(_read(self._config.upstream_identities_file), given)
         self._check_anonymous(found)
         for name, security in found.items():
@@ -68,10 +69,7 @@ class Identities:
             self._connectors.pop(name).stop()
         self._securities = found
         for name in found:
-            try:
-                await self._enter(name)
-            except LoginFailed as failed:
-                logger.warning("there is no login as %s at the upstream yet: %s", name, failed)
+            Deferred.fromCoroutine(self._enter(name)).addErrback(_not_yet, name)
 
     def stop(self) -> None:
         """Stop renewing tokens."""
@@ -106,8 +104,10 @@ class Identities:
         """
         connector = self._connectors.get(name) or Connector(self._reactor)
         await connector.use(self._securities[name])
-        self._connectors[name] = connector
-        return connector
+        found = self._connectors.setdefault(name, connector)
+        if found is not connector:
+            connector.stop()  # another client was faster
+        return found
 
     def _check_anonymous(self, names: Mapping[str, object]) -> None:
         open_to_all = without_login(self._config.given, self._config.listener_configs)
@@ -116,6 +116,11 @@ class Identities:
                 f"{FILE}: expected credentials of {ANONYMOUS.name}, too: clients of listener"
                 f" {open_to_all.name} do not authenticate"
             )
+
+
+def _not_yet(failure: Failure, name: str) -> None:
+    failure.trap(LoginFailed, WrongUpstreamProperty)
+    logger.warning("there is no login as %s at the upstream yet: %s", name, failure.getErrorMessage())
 
 
 def _read(path: str) -> dict[str, str]:

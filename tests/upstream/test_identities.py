@@ -147,6 +147,23 @@ def test_without_a_token_nobody_connects_until_there_is_one(
     assert world.connect("late").made == [("late", AT, TIMEOUT_S)]
 
 
+def test_two_clients_that_wait_for_a_token_share_it(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tokens: list[Deferred[None]] = []
+
+    def use(connector: Connector, security: UpstreamSecurity) -> Deferred[None]:
+        tokens.append(Deferred().addCallback(lambda _: setattr(connector, "user", _user(security))))
+        return tokens[-1]
+
+    monkeypatch.setattr(Connector, "use", use)
+    world = World(file, "alice")
+    targets = [world.connect("alice"), world.connect("alice")]
+    assert not any(each.made for each in targets)
+    for each in tokens:
+        each.callback(None)
+    assert [each.made for each in targets] == [[("alice", AT, TIMEOUT_S)]] * 2
+    assert [each.is_stopped for each in Connector.made if each.user] == [False, True, True]
+
+
 def test_a_changed_file_counts_for_connections_to_come(file: Path) -> None:
     world = World(file, "alice", "bob")
     world.write("bob", "carol")
