@@ -47,6 +47,7 @@ what else differs."""
 STORY = "stories/test_admin.py::test_both_answer_the_same"
 RIGHTS = "acls/test_matrix.py::test_both_answer_the_same"
 TOOLS = "tools/test_admin_tools.py::test_tools_print_the_same"
+HISTORIES = "histories/test_histories.py::test_both_answer_the_same"
 INVENTED = "invented/test_invented.py::test_both_answer_invented_histories_the_same"
 MEMBERS = "members/test_members.py"
 FIELDS = "test_definitions.py::test_fields_and_versions"
@@ -141,9 +142,10 @@ LATER_THAN: Mapping[str, Mapping[str, str]] = {
         },
         f"{INVENTED}[admin]": "the config max.decompressed.message.bytes",
         f"{INVENTED}[records]": "the config max.decompressed.message.bytes",
-        "histories/test_histories.py::test_both_answer_the_same[114-the-metadata-of-a-consumer-is-": (
-            "a join with a subscription that cannot be read"
-        ),
+        **{
+            f"{HISTORIES}[114-the-metadata-of-a-consumer-is-{what}-": "a subscription that cannot be read"
+            for what in ("cut", "text")
+        },
     },
 }
 """For each older release, how the ids of tests begin that fail with it, and what a later release changed."""

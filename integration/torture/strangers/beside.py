@@ -104,6 +104,7 @@ class ApacheStage:
 
     def _note(self, listener: str, what: str, member: str = "") -> Note:
         given = {"group": self._group, "error": "", "partitions": [[self._topic, 0]], "instance": None}
+        given["address"] = member  # a description does not tell the connection
         return {**given, "what": what, "listener": listener, "at_ms": now_ms(), "member": member}
 
     def expire(self, group: str, member: str) -> None:

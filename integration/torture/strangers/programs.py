@@ -159,7 +159,9 @@ STRANGERS: Final = (
         "kombu 5.6, `confluentkafka`, a prefetch count of 1",
         LEAST,
         _python("kombu_worker", "kombu", "1"),
-        KOMBU,
+        (*KOMBU, "--faults", "kill"),
+        (Anomaly.LOST, Anomaly.EARLY),
+        "an acknowledgement is committed in the background, with what has been polled by then",
     ),
     Stranger(
         "kombu-prefetch-10",
