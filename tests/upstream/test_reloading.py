@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from twisted.internet.task import Clock
 
 from kshim.client.session import LoginFailed
 from kshim.configs.sasl import LOGIN_MODULES
-from kshim.configs.upstream import UpstreamSecurity
+from kshim.configs.upstream import UpstreamSecurity, WrongUpstreamProperty
 from kshim.upstream.reloading import LOOK_S, Reloading
 
 
@@ -124,6 +125,40 @@ def test_changed_certificates_are_used(file: Path) -> None:
     store.write_text("the second one")
     world.clock.advance(LOOK_S)
     assert len(world.connector.used) == 1
+
+
+class Identities:
+    """The clients' credentials in one file, which cannot be used if it is empty."""
+
+    def __init__(self, file: Path) -> None:
+        self.files = [str(file)]
+        self.used: list[str] = []
+
+    def use(self, given: Mapping[str, str]) -> Deferred[None]:
+        text = Path(self.files[0]).read_text()
+        if not text:
+            return fail(WrongUpstreamProperty("identities.file: is empty"))
+        self.used.append(f"{text} at {given['upstream.sasl.mechanism']}")
+        return succeed(None)
+
+
+def test_changed_credentials_of_clients_are_used(file: Path, caplog: pytest.LogCaptureFixture) -> None:
+    clients = file.with_name("identities.properties")
+    clients.write_text("first")
+    clock, connector, identities = Clock(), Connector(), Identities(clients)
+    given = {f"upstream.{name}": text for name, text in properties("p").items()}
+    reloading = Reloading(clock, given, connector, identities)
+    reloading.prepare()
+    reloading.start()
+    clock.advance(LOOK_S)
+    assert identities.used == []
+    for text in ("second one", "", "the third one"):
+        clients.write_text(text)
+        clock.advance(LOOK_S)
+    assert identities.used == ["second one at PLAIN", "the third one at PLAIN"]
+    assert len(connector.used) == 2
+    assert "are not used: upstream.identities.file: is empty" in caplog.text
+    reloading.stop()
 
 
 def test_nobody_looks_where_there_is_no_file() -> None:
