@@ -16,7 +16,7 @@ from integration.upstream.passed_logins import BY_NAME, KSHIM, address_of
 from integration.upstream.secured import BOB, arguments, client, login
 
 CAROL: Final = "carol"
-"""Who has a certificate, and no identity at first."""
+"""A user who has a certificate, but does not stand in the file at first."""
 MECHANISM: Final = "SCRAM-SHA-512"
 
 
@@ -51,7 +51,7 @@ class Identified:
 
 
 def credentials(listener: str, certificates: Path, user: str) -> Mapping[str, str]:
-    """What a user shows at a listener of the nodes."""
+    """The properties with which a user enters a listener of the nodes: a login, or a key store."""
     if PROTOCOLS[listener] != "SSL":
         return {"sasl.jaas.config": login(MECHANISM, user, PASSWORD)["sasl.jaas.config"]}
     return {

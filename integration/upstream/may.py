@@ -1,4 +1,6 @@
-"""What a driver's user may do with a topic that has a partition at each node, and what not."""
+"""Checks what a driver's user may do with a topic: write it and read it, or only see it. The topic has a
+partition at each node.
+"""
 
 from __future__ import annotations
 

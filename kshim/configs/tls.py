@@ -198,8 +198,9 @@ Texts = Callable[[str], str]
 
 
 def client_auth_of(given: Mapping[str, str], listener: ListenerConfig) -> ClientAuth:
-    """Whether a listener with TLS asks clients for certificates. given: the properties that were set. Raises
-    WrongTls.
+    """Return whether a listener with TLS asks clients for certificates. Raises WrongTls.
+
+    given: the properties that were set.
     """
     name = "ssl.client.auth"
     if not listener.protocol.is_sasl:

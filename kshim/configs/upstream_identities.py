@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from kshim.configs.listeners import ListenerConfig
+from kshim.configs.listeners import ListenerConfig, SecurityProtocol
 from kshim.configs.tls import ClientAuth, client_auth_of
 from kshim.configs.upstream import (
     CLIENT_ID,
@@ -50,8 +50,10 @@ def check_identities(security: UpstreamSecurity, *, passes_logins: bool) -> None
 def without_login(given: Mapping[str, str], listeners: Iterable[ListenerConfig]) -> ListenerConfig | None:
     """Return a listener whose clients do not authenticate; None if there is none. Raises WrongTls."""
     for listener in listeners:
-        is_tls, is_sasl = listener.protocol.is_tls, listener.protocol.is_sasl
-        if not is_sasl and not (is_tls and client_auth_of(given, listener) is not ClientAuth.NONE):
+        protocol = listener.protocol
+        is_ssl = protocol is SecurityProtocol.SSL
+        by_certificate = is_ssl and client_auth_of(given, listener) is not ClientAuth.NONE
+        if not (protocol.is_sasl or by_certificate):
             return listener
     return None
 

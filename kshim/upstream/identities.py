@@ -54,7 +54,7 @@ class Identities:
 
     def use(self, given: Mapping[str, str]) -> Deferred[None]:
         """Read the file, and use its credentials from now on. If they cannot be used, those before stay.
-        Errbacks WrongUpstreamProperty. Tokens come later: who has none yet waits for it when it connects.
+        Errbacks WrongUpstreamProperty. It does not wait for tokens: a client's connection does.
 
         given: the server's properties, of which a client's connections have all but the credentials.
         """
@@ -63,8 +63,9 @@ class Identities:
     def _use(self, given: Mapping[str, str]) -> None:
         found = identities(_read(self._config.upstream_identities_file), given)
         self._check_anonymous(found)
+        checking = Connector(self._reactor)
         for name, security in found.items():
-            _check_stores(Connector(self._reactor), name, security)
+            _check_stores(checking, name, security)
         for name in self._connectors.keys() - found.keys():
             self._connectors.pop(name).stop()
         self._securities = found

@@ -20,9 +20,10 @@ T = TypeVar("T")
 NO_ANSWER = "no answer"
 SILENCE_S = 4
 """How long an answer is awaited where there may be none."""
-LATER_ONES = 2
 PATIENCE_S = 60
 """How long an answer is awaited that must come, however busy the server is."""
+LATER_ONES = 2
+"""After the answers to so many later requests, an earlier one has been read."""
 
 
 class Guest(TransactionTalk):

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -120,6 +120,15 @@ def differences(steps: Sequence[Step], apache_kafka: Transcript, kshim: Transcri
             version = asked.version if isinstance(asked, Asked) else 0
             found.append(Difference(number, step, version, fields, expected, got))
     return found
+
+
+def in_part(found: Iterable[Difference], part: Callable[[Any], Any]) -> list[Difference]:
+    """The differences that are left if only a part of each answer counts."""
+    smaller = (
+        dataclasses.replace(each, apache_kafka=part(each.apache_kafka), kshim=part(each.kshim))
+        for each in found
+    )
+    return [each for each in smaller if each.apache_kafka != each.kshim]
 
 
 def without_configs(value: Any, names: Collection[str]) -> Any:

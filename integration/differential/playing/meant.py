@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import combinations
 from typing import Any
 
 from integration.apache_kafka.jars import RELEASE
 from integration.differential.older import NEWER_CONFIGS
 from integration.differential.playing.asking import CLOSED
-from integration.differential.playing.compare import Difference, without_configs
+from integration.differential.playing.compare import Difference, in_part, without_configs
 from integration.differential.playing.player import Asked, Transcript, errors
 from integration.differential.words.admin import APPEND, SUBTRACT
 from integration.differential.words.history import Ask, Pause, Step
@@ -60,6 +61,8 @@ def by_rule(
 
     With an older release as the judge, configs that it lacks do not count.
     """
+    if NEWER:
+        found = in_part(found, partial(without_configs, names=NEWER))
     end = min(parting(steps, apache_kafka), parting(steps, kshim))
     forgotten = dict(forgotten_requests(apache_kafka, kshim))
     connections = {kshim.seen[number].step.connection for number in forgotten}
@@ -77,24 +80,9 @@ def by_rule(
 
     return [
         dataclasses.replace(difference, key=key(difference))
-        for difference in _of_both(found)
+        for difference in found
         if difference.number < end
     ]
-
-
-def _of_both(found: Sequence[Difference]) -> Sequence[Difference]:
-    """`found` without the configs that the judge lacks, and without what differs in nothing else."""
-    if not NEWER:
-        return found
-    smaller = (
-        dataclasses.replace(
-            each,
-            apache_kafka=without_configs(each.apache_kafka, NEWER),
-            kshim=without_configs(each.kshim, NEWER),
-        )
-        for each in found
-    )
-    return [each for each in smaller if each.apache_kafka != each.kshim]
 
 
 def key_of_parts(difference: Difference) -> str:

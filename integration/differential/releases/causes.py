@@ -9,9 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, NamedTuple
 
-from integration.differential.playing.compare import Difference, without_configs
+from integration.differential.playing.compare import Difference, in_part, without_configs
 from integration.differential.playing.player import Transcript
 from integration.differential.playing.run import Rule
 from integration.differential.words.history import Ask, Step
@@ -89,18 +90,7 @@ def explained_by(configs: Collection[str]) -> Rule:
     def rule(
         found: Sequence[Difference], steps: Sequence[Step], old: Transcript, new: Transcript
     ) -> list[Difference]:
-        smaller = (
-            Difference(
-                each.number,
-                each.step,
-                each.version,
-                each.fields,
-                without(each.apache_kafka, configs),
-                without(each.kshim, configs),
-            )
-            for each in found
-        )
-        return [each for each in smaller if each.apache_kafka != each.kshim]
+        return in_part(found, partial(without, configs=configs))
 
     return rule
 
