@@ -1,4 +1,9 @@
-"""Members of librdkafka (confluent-kafka) hear of a rebalance when it begins, not by their next heartbeat."""
+"""Members of librdkafka (confluent-kafka) hear of a rebalance when it begins, not by their next heartbeat.
+
+Only then they do not: from SyncGroup's answer until its application has taken the assignment, librdkafka ignores
+that a group rebalances, and asks again with its next heartbeat, as with Apache Kafka. In a cooperative group this
+is when the member that gives up partitions joins again; so here it waits until the other is through.
+"""
 
 from __future__ import annotations
 
@@ -24,6 +29,12 @@ class Member:
 
     def __init__(self, bootstrap: str, group_id: str, topic: str, assignor: str) -> None:
         self.partitions = 0
+        self.settled = threading.Event()
+        """Its application has taken an assignment, which may be empty."""
+        self.before_giving_up = threading.Event()
+        """It gives up partitions only when this is set."""
+        self.before_giving_up.set()
+        self._assigned = False
         self._consumer = confluent_kafka.Consumer(
             {
                 "bootstrap.servers": bootstrap,
@@ -33,14 +44,22 @@ class Member:
                 "session.timeout.ms": 6 * HEARTBEAT_S * 1000,
             }
         )
-        self._consumer.subscribe([topic])
+        self._consumer.subscribe([topic], on_assign=self._on_assign, on_revoke=self._on_revoke)
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._poll, daemon=True)
         self._thread.start()
 
+    def _on_assign(self, *_: object) -> None:
+        self._assigned = True
+
+    def _on_revoke(self, *_: object) -> None:
+        self.before_giving_up.wait(HEARTBEAT_S)
+
     def _poll(self) -> None:
         while not self._stopping.is_set():
             self._consumer.poll(0.05)
+            if self._assigned:
+                self.settled.set()
             self.partitions = len(self._consumer.assignment())
         self._consumer.close()
 
@@ -83,6 +102,8 @@ def test_a_second_member_has_its_share_at_once(
     # Requests for offsets follow the first heartbeat of a generation, so it is not parked for long.
     wait_until(lambda: heartbeats() == 2, 3 * HEARTBEAT_S, "the second heartbeat")
     second = new_member(assignor)
+    if assignor == "cooperative-sticky":
+        first.before_giving_up = second.settled
 
     def shared() -> tuple[int, int]:
         return first.partitions, second.partitions
