@@ -65,7 +65,7 @@ tokens. Raises NotEnabled, AuthenticationFailed, Refused.
 
 
 class Stage(Enum):
-    """The progress of an exchange. The values say attempt is awaited."""
+    """The progress of an exchange. Each value names the request that is awaited."""
 
     FIRST = "ApiVersions or SaslHandshake"
     HANDSHAKE = "SaslHandshake, as ApiVersions is answered"

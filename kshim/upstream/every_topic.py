@@ -82,7 +82,7 @@ class EveryTopic:
         self._timer = self._topics.clock.callLater(LOOK_S, self._look_again)
 
     def stop(self) -> None:
-        """Look no more."""
+        """Stop looking."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

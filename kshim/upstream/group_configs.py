@@ -78,7 +78,7 @@ class UpstreamGroupConfigs:
         self._timer = self._clock.callLater(LOOK_S, self._look_again)
 
     def stop(self) -> None:
-        """Look no more."""
+        """Stop looking."""
         if self._timer is not None and self._timer.active():
             self._timer.cancel()
 

@@ -95,7 +95,7 @@ class Reloading:
             self._timer = self._clock.callLater(LOOK_S, self._look)
 
     def stop(self) -> None:
-        """Look no more."""
+        """Stop looking."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

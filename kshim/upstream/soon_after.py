@@ -37,7 +37,7 @@ class SoonAfter:
         self._timers = [self._clock.callLater(each, self._begin) for each in AFTER_S]
 
     def stop(self) -> None:
-        """Look no more."""
+        """Stop looking."""
         for timer in self._timers:
             if timer.active():
                 timer.cancel()

@@ -1,8 +1,8 @@
 """Members of librdkafka (confluent-kafka) hear of a rebalance when it begins, not by their next heartbeat.
 
-Only then they do not: from SyncGroup's answer until its application has taken the assignment, librdkafka ignores
-that a group rebalances, and asks again with its next heartbeat, as with Apache Kafka. In a cooperative group this
-is when the member that gives up partitions joins again; so here it waits until the other is through.
+But from SyncGroup's answer until its application has taken the assignment, librdkafka ignores that the group
+rebalances, with Apache Kafka as well, and asks again with its next heartbeat. In a cooperative group the
+member that gives up partitions may join again just then. So here it waits until the other one is through.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ class Member:
         self.partitions = 0
         self.settled = threading.Event()
         """Its application has taken an assignment, which may be empty."""
-        self.before_giving_up = threading.Event()
+        self.may_give_up = threading.Event()
         """It gives up partitions only when this is set."""
-        self.before_giving_up.set()
+        self.may_give_up.set()
         self._assigned = False
         self._consumer = confluent_kafka.Consumer(
             {
@@ -53,7 +53,7 @@ class Member:
         self._assigned = True
 
     def _on_revoke(self, *_: object) -> None:
-        self.before_giving_up.wait(HEARTBEAT_S)
+        self.may_give_up.wait(HEARTBEAT_S)
 
     def _poll(self) -> None:
         while not self._stopping.is_set():
@@ -103,7 +103,7 @@ def test_a_second_member_has_its_share_at_once(
     wait_until(lambda: heartbeats() == 2, 3 * HEARTBEAT_S, "the second heartbeat")
     second = new_member(assignor)
     if assignor == "cooperative-sticky":
-        first.before_giving_up = second.settled
+        first.may_give_up = second.settled
 
     def shared() -> tuple[int, int]:
         return first.partitions, second.partitions
