@@ -22,14 +22,12 @@ def test_a_test_asserts_on_rebalances() -> None:
     with serving() as kshim:
         topic, group = kshim.topic(partitions=2), kshim.group()
         with polling(kshim.bootstrap, topic, group, client_id="first"):
-            kshim.wait_for_assignment(group)
+            alone = kshim.wait_for_rebalance(group)
             with polling(kshim.bootstrap, topic, group, client_id="second"):
-                kshim.wait_for_assignment(group, members=2)
-                joined = kshim.rebalances(group)[-1]
-                assert "a member joined" in [each.cause for each in kshim.rebalances(group)]
+                joined = kshim.wait_for_rebalance(group, cause="a member joined", after=alone.generation)
+                assert joined in kshim.rebalances(group)
                 assert {role.client_id for role in joined.members} == {"first", "second"}
-            kshim.wait_for_assignment(group, members=1)
-            left = next(each for each in kshim.rebalances(group) if each.cause == "a member left")
+            left = kshim.wait_for_rebalance(group, cause="a member left")
         assert left.by == ("second",)
         assert [(moved.before, moved.after) for moved in left.moved] == [("second", "first")]
         assert {role.client_id: role.gone for role in left.members}["second"] == "left"
