@@ -87,7 +87,7 @@ def forged(topic: dict[str, Any], shard: int, size: int, acks: int = -1) -> Prod
 @pytest.mark.few
 def test_clients_can_read_the_topic_and_nothing_else(kafka: Server, kshim: Server, made: str) -> None:
     committer = Committer([kshim], f"g-{made}", made)
-    assert committer.commit(1)
+    wait_until(lambda: committer.commit(1), 20, "the first commit")
     topic = described(kshim)
     assert topic.is_internal
     for size in (10, LARGE_BYTES):
@@ -117,7 +117,7 @@ def test_large_commits_in_a_transaction_leave_other_groups_alone(kafka: Server, 
     admin.create_topic(made, 2 * NEARLY_A_BATCH)
     admin.close()
     committer = Committer([kshim], "victim", made)
-    assert committer.commit(0)
+    wait_until(lambda: committer.commit(0), 20, "the first commit")
     evil = next(name for name in (f"evil-{n}" for n in range(1000)) if shard_of(name) == shard_of("victim"))
     producer = Transactor(wire(kshim), f"tx-{made}")
     ids = producer.producer_id, producer.producer_epoch
@@ -203,7 +203,7 @@ def test_strange_records_at_the_upstream_cost_no_group_its_coordinator(
     kafka: Server, kshim: Server, made: str
 ) -> None:
     committer = Committer([kshim], f"g-{made}", made)
-    assert committer.commit(1)
+    wait_until(lambda: committer.commit(1), 20, "the first commit")
     shard = shard_of(f"g-{made}")
     for batch in strange_batches():
         data = PartitionProduceData(index=shard, records=batch)
