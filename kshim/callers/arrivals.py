@@ -12,7 +12,7 @@ from it. A wrong alarm costs more trust than a missing one, therefore
 * after PAUSE_S without a question the count begins again: idle clients ask every few minutes.
 
 A program that only polls one topic's metadata is noticed wrongly. kafka-python asks only once, and is
-not noticed, nor is a producer of librdkafka now and then; their own logs name the address that they cannot
+not noticed, nor is a client of librdkafka now and then; their own logs name the address that they cannot
 reach.
 """
 
