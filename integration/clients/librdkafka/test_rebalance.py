@@ -27,10 +27,12 @@ AT_ONCE_S = HEARTBEAT_S / 2
 class Member:
     """A consumer that polls in a thread of its own."""
 
-    def __init__(self, bootstrap: str, group_id: str, topic: str, assignor: str) -> None:
+    def __init__(
+        self, bootstrap: str, group_id: str, topic: str, assignor: str, settled: threading.Event
+    ) -> None:
+        """settled: is set when its application has taken an assignment, which may be empty."""
         self.partitions = 0
-        self.settled = threading.Event()
-        """Its application has taken an assignment, which may be empty."""
+        self._settled = settled
         self.may_give_up = threading.Event()
         """It gives up partitions only when this is set."""
         self.may_give_up.set()
@@ -59,7 +61,7 @@ class Member:
         while not self._stopping.is_set():
             self._consumer.poll(0.05)
             if self._assigned:
-                self.settled.set()
+                self._settled.set()
             self.partitions = len(self._consumer.assignment())
         self._consumer.close()
 
@@ -75,11 +77,11 @@ def debugged(new_server: Callable[..., Server]) -> Server:
 
 
 @pytest.fixture
-def new_member(debugged: Server) -> Iterator[Callable[[str], Member]]:
+def new_member(debugged: Server) -> Iterator[Callable[[str, threading.Event], Member]]:
     members: list[Member] = []
 
-    def new(assignor: str) -> Member:
-        members.append(Member(debugged.bootstrap, "g", "t", assignor))
+    def new(assignor: str, settled: threading.Event) -> Member:
+        members.append(Member(debugged.bootstrap, "g", "t", assignor, settled))
         return members[-1]
 
     yield new
@@ -89,21 +91,22 @@ def new_member(debugged: Server) -> Iterator[Callable[[str], Member]]:
 
 @pytest.mark.parametrize("assignor", ["range", "cooperative-sticky"])
 def test_a_second_member_has_its_share_at_once(
-    debugged: Server, new_member: Callable[[str], Member], assignor: str
+    debugged: Server, new_member: Callable[[str, threading.Event], Member], assignor: str
 ) -> None:
     admin = Admin(debugged.bootstrap)
     admin.create_topic("t", PARTITIONS)
     admin.close()
-    first = new_member(assignor)
+    first = new_member(assignor, threading.Event())
 
     def heartbeats() -> int:
         return sum("Heartbeat (12)" in line for line in debugged.log)
 
     # Requests for offsets follow the first heartbeat of a generation, so it is not parked for long.
     wait_until(lambda: heartbeats() == 2, 3 * HEARTBEAT_S, "the second heartbeat")
-    second = new_member(assignor)
+    settled = threading.Event()
     if assignor == "cooperative-sticky":
-        first.may_give_up = second.settled
+        first.may_give_up = settled
+    second = new_member(assignor, settled)
 
     def shared() -> tuple[int, int]:
         return first.partitions, second.partitions
