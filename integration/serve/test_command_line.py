@@ -234,6 +234,13 @@ def test_a_clean_stop(own_server: Server, signal_number: int) -> None:
     admin.close()
 
 
+def test_a_clean_stop_without_the_data_directory(own_server: Server) -> None:
+    """A test's temporary directory is often gone before its server is stopped."""
+    shutil.rmtree(own_server.data_dir)
+    assert own_server.stop() == 0
+    assert not [line for line in own_server.log if "Traceback" in line or "CRITICAL" in line]
+
+
 def test_memory_keeps_nothing(new_server: Callable[..., Server], topic: str, tmp_path: Path) -> None:
     server = new_server(data_dir=Path(":memory:")).start()
     admin = Admin(server.bootstrap)
