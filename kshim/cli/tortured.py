@@ -219,18 +219,22 @@ def _repeat(options: Options, given: Mapping[str, Any], schedule: Schedule, bad:
         if played.is_interrupted:
             raise KeyboardInterrupt
         broken = bool(anomalies & {finding.anomaly for finding in _bad(options, played)})
-        print_line(f"{len(smaller.events)} faults: {'broken' if broken else 'holds'}")
+        print_line(f"{_faults(smaller)}: {'broken' if broken else 'holds'}")
         return broken
 
     try:
         smallest = _shortened(shrunk(schedule, fails))
     except KeyboardInterrupt:
         sys.exit(INTERRUPTED)
-    print_line(f"a smallest schedule that breaks it has {len(smallest.events)} faults:")
+    print_line(f"a smallest schedule that breaks it has {_faults(smallest)}:")
     for event in smallest.events:
         print_line(f"  {event}")
     if given["save_schedule"] is not None:
         given["save_schedule"].write_text(written(smallest))
+
+
+def _faults(schedule: Schedule) -> str:
+    return "1 fault" if len(schedule.events) == 1 else f"{len(schedule.events)} faults"
 
 
 def _shortened(schedule: Schedule) -> Schedule:
