@@ -112,6 +112,11 @@ class DirectSocket(tcp.Connection):
                 return None
         return None
 
+    def wait_for_room(self) -> None:
+        """Pause the producer until the client has room for more, though nothing waits here to be sent."""
+        self._pause_producer()
+        self.startWriting()
+
     def _arrived(self) -> int:
         return int.from_bytes(ioctl(self.fileno(), FIONREAD, bytes(4)), byteorder)
 
@@ -141,10 +146,14 @@ class DirectSocket(tcp.Connection):
                 self._unsent_bytes += len(piece)
 
     def _send_later(self) -> None:
-        if self.producer is not None and self._unsent_bytes > self.bufferSize:
+        if self._unsent_bytes > self.bufferSize:
+            self._pause_producer()
+        self.startWriting()
+
+    def _pause_producer(self) -> None:
+        if self.producer is not None:
             self.producerPaused = True
             self.producer.pauseProducing()
-        self.startWriting()
 
     def doWrite(self) -> Any:  # noqa: N802
         """Send what has waited for room. Return None, or why the client is lost."""

@@ -25,7 +25,7 @@ from kshim.network.client_socket import DirectSocket
 PIPE_BYTES = 1024 * 1024
 """Limit of bytes that move at once: the largest pipe that Linux allows any user."""
 LEAST_BYTES = 64 * 1024
-"""Up to so much moves at once even to a socket without room for it; the rest waits in this process."""
+"""Up to so much moves at once even to a socket with less room; the rest waits in this process."""
 _CAN_SPLICE = hasattr(os, "splice")
 _F_SETPIPE_SZ = 1031
 _SO_MEMINFO = 55
@@ -73,7 +73,11 @@ class Way(NamedTuple):
 
     def move_from(self, source: DirectSocket) -> Exception | None:
         """Move what has come. Return None, or why the source is lost."""
-        most = min(self.left_bytes, PIPE_BYTES, max(_room_bytes(self.to), LEAST_BYTES))
+        room_bytes = _room_bytes(self.to)
+        if not room_bytes:
+            self.to.wait_for_room()
+            return None
+        most = min(self.left_bytes, PIPE_BYTES, max(room_bytes, LEAST_BYTES))
         try:
             pipe = _pipe()
             taken = os.splice(source.fileno(), pipe.into, most, flags=os.SPLICE_F_NONBLOCK)
@@ -97,9 +101,12 @@ def ready(transport: object) -> DirectSocket | None:
 
 
 def _room_bytes(to: DirectSocket) -> int:
-    """Return how many bytes the system takes to send."""
+    """Return how many bytes the system takes to send; 0 until the socket is writable again, which the system
+    says when a third of its memory is free.
+    """
     info = _MEMINFO.unpack(to.socket.getsockopt(socket.SOL_SOCKET, _SO_MEMINFO, _MEMINFO.size))
-    return int(info[_SNDBUF] - info[_QUEUED])
+    room_bytes = int(info[_SNDBUF] - info[_QUEUED])
+    return room_bytes if room_bytes >= info[_QUEUED] // 2 else 0
 
 
 def _send(pipe: Pipe, taken_bytes: int, to: DirectSocket) -> None:
