@@ -10,7 +10,6 @@ from typing import NamedTuple
 import click
 
 from kshim.cli.addressed import of_cluster
-from kshim.cli.output import Output
 from kshim.cli.places import END, HELP, START, Place, bounds_of, offsets_at, place
 from kshim.cli.record_forms import Form, Rows, is_terminal, json_form, own_form, text_form
 from kshim.client import groups
@@ -146,7 +145,7 @@ def _print(cluster: Cluster, wanted: Wanted, form: Form) -> None:
         notice=_notice,
     )
     commits = None if wanted.group is None else Commits(cluster, wanted.group, positions)
-    output = Output()
+    output = sys.stdout.buffer
     left = wanted.most
     while not reader.is_at_end and left != 0:
         for record in islice(reader.poll(POLL_S), left):

@@ -10,6 +10,7 @@ import click
 
 from kshim import __version__, platform_fault
 from kshim.cli.faults import EXIT_USAGE, fail
+from kshim.cli.output import open_streams
 
 COMMANDS: Final = (
     *("serve", "demo", "apis", "config", "check"),
@@ -51,6 +52,7 @@ def main() -> NoReturn:
     """Run the `kshim` command, and exit with its status."""
     if fault := platform_fault(sys.platform):
         fail(fault)
+    open_streams()
     try:
         sys.exit(commands.main(prog_name="kshim", standalone_mode=False))
     except click.ClickException as error:
@@ -60,3 +62,5 @@ def main() -> NoReturn:
         fail(" ".join(error.format_message().split()))
     except click.Abort:
         sys.exit(130)
+    finally:
+        sys.stdout.flush()

@@ -1,34 +1,57 @@
-"""Standard output for bytes, which may be a pipe that its reader closes at any time."""
+"""The standard streams, which the caller may have closed, and standard output, which may take no more."""
 
 from __future__ import annotations
 
+import io
 import os
 import sys
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+from kshim.cli.faults import fail
+
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer
 
 BROKEN_PIPE: Final = 141
 """The status with which a shell reports a program that SIGPIPE has ended."""
+STREAMS: Final = (("stdin", "r"), ("stdout", "w"), ("stderr", "w"))
+STDOUT: Final = 1
 
 
-class Output:
-    """Buffered. Ends the program, without a word, when nobody reads any more."""
+class _Output(io.FileIO):
+    """Standard output. Ends the program when it takes no more: without a word if nobody reads it, else with
+    one line.
+    """
 
-    def write(self, data: bytes) -> None:
-        """Write some bytes. Raises SystemExit."""
+    def write(self, data: ReadableBuffer, /) -> int:
         try:
-            sys.stdout.buffer.write(data)
+            return super().write(data)
         except BrokenPipeError:
-            _end()
+            _drop_output()
+            sys.exit(BROKEN_PIPE)
+        except OSError as error:
+            _drop_output()
+            fail(f"cannot write to standard output: {error.strerror}")
 
-    def flush(self) -> None:
-        """Pass on all that was written. Raises SystemExit."""
+
+def open_streams() -> None:
+    """Open the standard streams that are closed, so that no other file gets what is printed, and make prints
+    raise SystemExit when standard output takes no more.
+    """
+    for number, (name, mode) in enumerate(STREAMS):
         try:
-            sys.stdout.buffer.flush()
-        except BrokenPipeError:
-            _end()
+            os.fstat(number)
+        except OSError:
+            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_RDWR), mode, encoding="utf-8"))
+    if (given := sys.stdout) is sys.__stdout__ and isinstance(given, io.TextIOWrapper):
+        sys.stdout = io.TextIOWrapper(
+            io.BufferedWriter(_Output(STDOUT, "w", closefd=False)),
+            encoding=given.encoding,
+            errors=given.errors,
+            line_buffering=given.line_buffering,
+        )
 
 
-def _end() -> None:
-    # Python would flush the pipe once more at its end, and complain.
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    raise SystemExit(BROKEN_PIPE)
+def _drop_output() -> None:
+    # What is buffered would be written once more at the end.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), STDOUT)
