@@ -59,8 +59,20 @@ def main() -> NoReturn:
         if isinstance(error, _ASKED_FOR_NOTHING):
             error.show()
             sys.exit(EXIT_USAGE)
-        fail(" ".join(error.format_message().split()))
+        fail(_problem(error))
     except click.Abort:
         sys.exit(130)
     finally:
         sys.stdout.flush()
+
+
+def _problem(error: click.ClickException) -> str:
+    """What is wrong, in one line; for a command that is missing or does not exist, also which ones do."""
+    problem = " ".join(error.format_message().split())
+    context = error.ctx if isinstance(error, click.UsageError) else None
+    group = None if context is None else context.command
+    if context is None or not isinstance(group, click.Group):
+        return problem
+    if " command" not in problem or problem.endswith("?"):  # click has named a similar one
+        return problem
+    return f"{problem.rstrip('.')}; expected one of {', '.join(group.list_commands(context))}"

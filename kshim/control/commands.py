@@ -78,6 +78,15 @@ class Reading(Commands):
 
 
 UNKNOWN = "the server does not know this command; does it run another version?"
+_IN_FRONT = "a server in front of a Kafka cluster (--upstream)"
+_OF_BROKERS = ("describe", "move-leader", "move-coordinator", "stop-broker", "start-broker")
+_OF_USERS = ("list-users", "put-user", "remove-user")
+NOT_HERE: Mapping[str, str] = {
+    **dict.fromkeys(("adopt", "adopt-matching", "drain"), f"only {_IN_FRONT} does this"),
+    **dict.fromkeys(_OF_BROKERS, f"{_IN_FRONT} does not do this: the brokers are the cluster's"),
+    **dict.fromkeys(_OF_USERS, f"{_IN_FRONT} does not do this: it keeps no users"),
+}
+"""What is said of the commands that only one kind of server has."""
 
 
 def are_of_types(values: object, types: tuple[type, ...]) -> TypeGuard[list[object]]:
@@ -91,7 +100,9 @@ def run(commands: Commands, name: object, arguments: object) -> object:
     Raises SteeringError if the command refuses, does not exist, or takes other arguments.
     """
     command = commands.get(name) if isinstance(name, str) else None
-    if command is None or not are_of_types(arguments, command.types):
+    if command is None:
+        raise SteeringError(NOT_HERE.get(name, UNKNOWN) if isinstance(name, str) else UNKNOWN)
+    if not are_of_types(arguments, command.types):
         raise SteeringError(UNKNOWN)
     result = command.run(*arguments)
     return Deferred.fromCoroutine(result) if isinstance(result, Coroutine) else result

@@ -76,6 +76,12 @@ def test_a_property_without_effect_is_warned_of(kshim: Run, caplog: pytest.LogCa
     [
         (["serve", "--lisen", "x"], r"No such option '--lisen'.*--listen.*"),
         (["serv"], r"No such command 'serv'.*"),
+        (["nonsense"], r"No such command 'nonsense'; expected one of serve, demo, .*"),
+        (["topic", "lst"], r"No such command 'lst'.*list.*"),
+        (
+            ["cluster", "--data-dir", "d"],
+            r"Missing command; expected one of describe, drain, .*",
+        ),
         (
             ["apis", "--against", "4"],
             r"--against 4: expected a version of Apache Kafka that is known: 4\.2, 4\.3, 4\.4",

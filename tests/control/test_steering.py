@@ -164,6 +164,11 @@ def test_what_is_no_request(world: World, line: bytes) -> None:
     assert world.cluster.running == (1, 2, 3)
 
 
+def test_a_command_that_only_the_other_kind_of_server_has(world: World) -> None:
+    (answer,) = ask(world, b'["adopt", ["orders"]]')
+    assert answer["refused"] == "only a server in front of a Kafka cluster (--upstream) does this"
+
+
 def test_a_path_that_is_too_long_gets_another_name(tmp_path: Any) -> None:
     with short_path(tmp_path / "control.sock") as short:
         assert len(short) <= 100
