@@ -148,7 +148,7 @@ class MergedGroups:
         prepared: Prepared = UNPREPARED,
     ) -> Answer[ConsumerGroupHeartbeatResponse]:
         """See `Groups.member_heartbeat`."""
-        answer = partial(self._groups.member_heartbeat, context, request, visible, patience, prepared)
+        answer = partial(self._member_heartbeat, context, request, visible, patience, prepared)
         if self._groups.refusal(context, MemberHeartbeat(request)) is not ErrorCode.NONE:
             return answer()
         adopted = self._moving_in.before_join(request.group_id) if request.member_epoch == JOINS else None
@@ -158,6 +158,14 @@ class MergedGroups:
         return run(
             _answer_knowing(needed, answer, lambda error: ConsumerGroupHeartbeatResponse(error_code=error))
         )
+
+    def _member_heartbeat(
+        self, context: RequestContext, request: ConsumerGroupHeartbeatRequest, *arguments: Any
+    ) -> Answer[ConsumerGroupHeartbeatResponse]:
+        """Answer a heartbeat whose topics are known. Like Kafka, refuse a topic that the upstream hides."""
+        if request.subscribed_topic_names and self._topics.hides(request.subscribed_topic_names):
+            return ConsumerGroupHeartbeatResponse(error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+        return self._groups.member_heartbeat(context, request, *arguments)
 
     # ---- single requests
 

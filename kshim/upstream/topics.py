@@ -60,6 +60,8 @@ class Topics:
         self._partition_nos = count()
         self._absent: dict[Key, float] = {}
         """Keys that the upstream does not know, and until when they are not asked for again."""
+        self._hidden: dict[str, None] = {}
+        """Names that the upstream does not let kshim see."""
         self._learning = Learning(self._ask_for)
         self._missed: set[str] = set()
         """Known topics that the upstream did not know at the last look."""
@@ -95,6 +97,10 @@ class Topics:
         """Return a topic's id; all zeros if the topic is not known."""
         topic = self.by_name.get(name)
         return ZERO_UUID if topic is None else topic.topic_id
+
+    def hides(self, names: Iterable[str]) -> bool:
+        """True if the upstream does not let kshim see one of these topics, and never has."""
+        return any(name in self._hidden and name not in self.by_name for name in names)
 
     # ---- asking
 
@@ -194,6 +200,11 @@ class Topics:
     def _show(self, found: MetadataResponseTopic, asked_s: float) -> None:
         if found.name and found.name in self.confirmed_s:
             self.confirmed_s[found.name] = asked_s
+        if found.name:
+            self._hidden.pop(found.name, None)
+            if found.error_code == ErrorCode.TOPIC_AUTHORIZATION_FAILED:
+                self._hidden[found.name] = None
+                forget_first(self._hidden, MOST_ABSENT)
         if found.error_code or not found.name or found.topic_id in self._former:
             return
         self._missed.discard(found.name)

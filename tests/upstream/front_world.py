@@ -171,6 +171,8 @@ class World:
         """
         broker = new_broker(upstream_groups_adopt_enable=adopts, **config)
         self.upstream_topics: dict[str, UUID] = {} if before is None else before.upstream_topics
+        self.hidden_topics: set[str] = set()
+        """Topics that the upstream does not let kshim see."""
         self.partitions: dict[str, int] = {} if before is None else before.partitions
         """The number of partitions of topics; 1 for those that are not in it."""
         self.is_down = False
@@ -286,15 +288,20 @@ class World:
         known = [
             MetadataResponseTopic(name=name, topic_id=it, partitions=self._partitions(name))
             for name, it in self.upstream_topics.items()
+            if name not in self.hidden_topics
             if request.topics is None
             or any(asked.name == name or asked.topic_id == it for asked in request.topics)
         ]
         names = {asked.name for asked in request.topics or () if asked.name}
         absent = [
             MetadataResponseTopic(name=name, error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-            for name in sorted(names - self.upstream_topics.keys())
+            for name in sorted(names - self.upstream_topics.keys() - self.hidden_topics)
         ]
-        return succeed(MetadataResponse(topics=(*known, *absent)))
+        hidden = [
+            MetadataResponseTopic(name=name, error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+            for name in sorted(names & self.hidden_topics)
+        ]
+        return succeed(MetadataResponse(topics=(*known, *absent, *hidden)))
 
     def _partitions(self, name: str) -> tuple[MetadataResponsePartition, ...]:
         return tuple(

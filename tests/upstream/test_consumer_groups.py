@@ -58,6 +58,16 @@ def test_nobody_joins_while_the_upstream_cannot_be_asked(world: Members) -> None
     assert world.join("m", "a") == {A: (0, 1, 2)}
 
 
+def test_a_topic_that_the_upstream_does_not_let_kshim_see_is_refused_as_by_kafka(world: Members) -> None:
+    world.hidden_topics = {"b", "absent"}
+    for names in (("a", "b"), ("absent",), ("b",)):
+        assert world.beat("m", 0, *names).error_code == ErrorCode.TOPIC_AUTHORIZATION_FAILED
+    assert world.join("m", "a") == {A: (0, 1, 2)}
+    world.hidden_topics = set()
+    world.pass_s(STALE_S)
+    assert world.join("m", "a", "b", "absent") == {A: (0, 1, 2), B: (0, 1)}
+
+
 def test_a_heartbeat_that_names_nothing_asks_for_nothing(world: Members) -> None:
     epoch = world.beat("m", 0, "a").member_epoch
     world.pass_s(STALE_S)
