@@ -67,7 +67,7 @@ def main() -> NoReturn:
 
 
 def _problem(error: click.ClickException) -> str:
-    """What is wrong, in one line; for a command that is missing or does not exist, also which ones do."""
+    """Return one line that says what is wrong. If a command is missing or unknown, it lists the commands."""
     problem = " ".join(error.format_message().split())
     context = error.ctx if isinstance(error, click.UsageError) else None
     group = None if context is None else context.command

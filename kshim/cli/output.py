@@ -53,5 +53,5 @@ def open_streams() -> None:
 
 
 def _drop_output() -> None:
-    # What is buffered would be written once more at the end.
+    # When Python ends, it writes the buffer once more.
     os.dup2(os.open(os.devnull, os.O_WRONLY), STDOUT)

@@ -86,7 +86,7 @@ NOT_HERE: Mapping[str, str] = {
     **dict.fromkeys(_OF_BROKERS, f"{_IN_FRONT} does not do this: the brokers are the cluster's"),
     **dict.fromkeys(_OF_USERS, f"{_IN_FRONT} does not do this: it keeps no users"),
 }
-"""What is said of the commands that only one kind of server has."""
+"""Why a server refuses a command that only the other kind of server has."""
 
 
 def are_of_types(values: object, types: tuple[type, ...]) -> TypeGuard[list[object]]:
@@ -99,9 +99,10 @@ def run(commands: Commands, name: object, arguments: object) -> object:
 
     Raises SteeringError if the command refuses, does not exist, or takes other arguments.
     """
-    command = commands.get(name) if isinstance(name, str) else None
-    if command is None:
-        raise SteeringError(NOT_HERE.get(name, UNKNOWN) if isinstance(name, str) else UNKNOWN)
+    if not isinstance(name, str):
+        raise SteeringError(UNKNOWN)
+    if (command := commands.get(name)) is None:
+        raise SteeringError(NOT_HERE.get(name, UNKNOWN))
     if not are_of_types(arguments, command.types):
         raise SteeringError(UNKNOWN)
     result = command.run(*arguments)

@@ -49,7 +49,7 @@ def test_a_reader_that_has_gone_ends_the_program_without_a_word(arguments: list[
 
 @pytest.mark.parametrize("closed", [(1,), (2,), (0, 1, 2)])
 def test_no_file_takes_the_place_of_a_closed_stream(closed: tuple[int, ...], tmp_path: Path) -> None:
-    """What is printed would get into the file."""
+    """Else the file would get what kshim prints."""
     program = f"""
 import os, sys
 for each in {closed}:
